@@ -1,0 +1,1 @@
+"""Test-time adaptation for small CNNs."""

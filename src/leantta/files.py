@@ -1,0 +1,44 @@
+"""Files appear whole or not at all."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from leantta.errors import MissingFileError, StorageError
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """Give a temporary path beside `target`; what is written there becomes `target` when the block succeeds.
+
+    Raises:
+        StorageError: the folder cannot be made, or the disk is full; `target` is then as it was before.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile(
+            dir=target.parent, prefix=f".{target.name}.", suffix=".part", delete=False
+        ) as f:
+            part = Path(f.name)
+    except OSError as e:
+        raise StorageError(f"cannot write {target}: {e.strerror or e}. Choose another place.") from e
+    try:
+        yield part
+        part.chmod(0o644)
+        part.replace(target)
+    except OSError as e:
+        raise StorageError(f"cannot write {target}: {e.strerror or e}. Nothing was changed.") from e
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def existing(path: Path, what: str) -> Path:
+    """Return `path` if something is there.
+
+    Raises:
+        MissingFileError: there is not; the message names `what` was wanted.
+    """
+    if not path.exists():
+        raise MissingFileError(f"no {what} at {path}. Check the path.")
+    return path

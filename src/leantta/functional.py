@@ -1,0 +1,139 @@
+"""The method as pure functions: tensors in, tensors out, one sample never sees another.
+
+For sample n and channel c of x (n, c, *positions), with the source statistics mu_s, var_s of a BatchNorm:
+
+    delta = mean(x) - mu_s            over the positions of this sample
+    var_t = mean((x - mu_s)^2) - delta^2          biased, not below 0
+    mu    = mu_s  + a * delta                     a: the gate's weight, one per sample
+    var   = var_s + a * (var_t - var_s)
+    y     = gamma * (x - mu) / sqrt(var + eps) + beta
+
+Sums are centred at mu_s, so that a channel far from zero loses no digits.
+Half-precision input is summed in float32.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import batch_norm
+
+DISTANCE_EPS = 1e-6
+"""Added to the source variance in the distance, as the method prescribes; not the BatchNorm's own eps."""
+
+
+class Stats(NamedTuple):
+    """Mean and variance per channel: (c,) of the source, (n, c) once blended."""
+
+    mean: Tensor
+    var: Tensor
+
+
+class Shift(NamedTuple):
+    """How one sample's statistics differ from the source's, each (n, c)."""
+
+    mean: Tensor  # delta = mu_t - mu_s
+    var: Tensor  # var_t - var_s
+
+
+class Spread(NamedTuple):
+    """Mean square of `Shift` over source samples, each (c,): what is ordinary for one sample."""
+
+    mean: Tensor  # s_mu
+    var: Tensor  # s_var
+
+
+class Reading(NamedTuple):
+    """What a gate saw and decided, each (n, 1): one value per sample, broadcast over the channels."""
+
+    distance: Tensor  # d of the paper's gate, D of the calibrated one
+    weight: Tensor  # a
+
+
+def measure(x: Tensor, source: Stats) -> Shift:
+    """Return how each sample of x (n, c, *positions) differs from the source statistics.
+
+    A sample with one position per channel has no variance of its own; its variance counts as the source's.
+
+    >>> measure(torch.tensor([[[1.0, 3.0]]]), Stats(torch.zeros(1), torch.ones(1)))
+    Shift(mean=tensor([[2.]]), var=tensor([[0.]]))
+    """
+    centred = x - along_channels(source.mean, x)  # float32 at least, since the source statistics are
+    if has_one_position(x):
+        delta = centred.flatten(1)  # (n, c)
+        return Shift(delta, torch.zeros_like(delta))
+    positions, count = tuple(range(2, x.dim())), positions_of(x)
+    delta = centred.sum(positions).mul_(1 / count)  # (n, c)
+    square = centred.square_().sum(positions)  # in place: the copy is ours, one buffer serves both
+    var = torch.addcmul(square, delta, delta, value=-count).mul_(1 / count)
+    return Shift(delta, var.clamp_min_(0).sub_(source.var))
+
+
+def paper_gate(shift: Shift, source: Stats, *, tau: float, lam: float) -> Reading:
+    """Return d = 1 - exp(-(1-tau)^2 * SUM_c delta^2 / (var_s + 1e-6)) and a = (1-tau) * (1 - lam * d).
+
+    >>> none = Shift(torch.zeros(1, 3), torch.zeros(1, 3))
+    >>> paper_gate(none, Stats(torch.zeros(3), torch.ones(3)), tau=0.75, lam=0.5)
+    Reading(distance=tensor([[0.]]), weight=tensor([[0.2500]]))
+    """
+    mahalanobis = shift.mean.square().div_(source.var + DISTANCE_EPS).sum(1, keepdim=True)  # (n, 1)
+    distance = -torch.expm1(mahalanobis.mul_(-((1 - tau) ** 2)))
+    return Reading(distance, (distance * (-lam * (1 - tau))).add_(1 - tau))
+
+
+def calibrated_gate(shift: Shift, spread: Spread, *, floor: float, ceiling: float) -> Reading:
+    """Return D, about 1 for source-like samples, and a = floor + (ceiling - floor) * max(0, 1 - 1/D).
+
+    >>> shift = Shift(torch.full((1, 3), 2.0), torch.zeros(1, 3))
+    >>> spread = Spread(torch.ones(3), torch.ones(3))
+    >>> calibrated_gate(shift, spread, floor=0.1, ceiling=0.4)  # D = 0.5 * (4 + 0)
+    Reading(distance=tensor([[2.]]), weight=tensor([[0.2500]]))
+    """
+    moved = shift.mean.square().div_(spread.mean).add_(shift.var.square().div_(spread.var))  # (n, c)
+    distance = moved.mean(1, keepdim=True).mul_(0.5)  # (n, 1)
+    return Reading(distance, (1 - 1 / distance).clamp_min_(0).mul_(ceiling - floor).add_(floor))
+
+
+def blend(source: Stats, shift: Shift, weight: Tensor, between: Tensor | None = None) -> Stats:
+    """Move the source statistics towards each sample's by its weight (n, 1); the result is (n, c).
+
+    `between` (n, 1) adds that share of the squared mean shift: the variance between the parts of a mixture.
+    """
+    mean = torch.addcmul(source.mean, weight, shift.mean)
+    var = torch.addcmul(source.var, weight, shift.var)
+    return Stats(mean, var if between is None else torch.addcmul(var, between, shift.mean.square()))
+
+
+def normalize(x: Tensor, stats: Stats, gamma: Tensor, beta: Tensor, eps: float) -> Tensor:
+    """Return gamma * (x - mean) / sqrt(var + eps) + beta, the statistics (n, c) of each sample."""
+    n, c = x.shape[:2]
+    if x.is_contiguous() and n and not stats.mean.requires_grad:
+        # seen as one sample of n*c channels, torch's own kernel does it in a single pass; it has no gradient
+        # for the statistics, which only training would ask for
+        merged, mean, var = x.view(1, n * c, *x.shape[2:]), stats.mean.view(-1), stats.var.view(-1)
+        gammas, betas = gamma.expand(n, c).reshape(-1), beta.expand(n, c).reshape(-1)
+        return batch_norm(merged, mean, var, gammas, betas, eps=eps).view(x.shape)
+    scale = gamma * torch.rsqrt(stats.var + eps)  # (n, c)
+    offset = torch.addcmul(beta, stats.mean, scale, value=-1)
+    return torch.addcmul(along_channels(offset, x), x, along_channels(scale, x)).to(x.dtype)
+
+
+def along_channels(values: Tensor, x: Tensor) -> Tensor:
+    """Return values (c,) or (n, c) shaped to broadcast over the positions of x (n, c, *positions)."""
+    return values.view(*values.shape, *(1,) * (x.dim() - 2))
+
+
+def positions_of(x: Tensor) -> int:
+    """Return how many values x (n, c, *positions) has per sample and channel."""
+    return math.prod(x.shape[2:])
+
+
+def has_one_position(x: Tensor) -> bool:
+    """Tell whether a sample of x has a single value per channel, hence no variance of its own."""
+    return positions_of(x) == 1
+
+
+def wide(dtype: torch.dtype) -> torch.dtype:
+    """Return the precision to compute statistics in: float64 for float64, else float32."""
+    return torch.float64 if dtype is torch.float64 else torch.float32

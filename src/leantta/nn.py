@@ -1,0 +1,170 @@
+"""Layers that take the place of BatchNorm and normalise each sample with blended statistics.
+
+They are thin: the maths is in `leantta.functional`. They keep BatchNorm's parameter and buffer names, so a
+checkpoint of the model still loads, and they hold no state that a call could change: nothing needs resetting,
+and `train()` or `eval()` make no difference.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from leantta import functional as F
+from leantta.errors import SettingError, UnsupportedModelError
+from leantta.gates import Gate, PaperGate
+
+
+class AdaptiveNorm(nn.Module):
+    """BatchNorm whose statistics move towards those of the sample; use `AdaptiveNorm1d`, `2d` or `3d`."""
+
+    dims: ClassVar[tuple[int, ...]] = (2, 3, 4, 5)
+    watcher: Callable[[F.Reading], None] | None
+
+    running_mean: Tensor
+    running_var: Tensor
+    mean_spread: Tensor | None
+    var_spread: Tensor | None
+
+    def __init__(
+        self,
+        num_features: int,
+        *,
+        gate: Gate = PaperGate(),  # noqa: B008 - frozen
+        eps: float = 1e-5,
+        affine: bool = True,
+        mixture_variance: bool = False,
+        adapt_vectors: bool = False,
+    ) -> None:
+        """Make a layer with the statistics of an untrained BatchNorm.
+
+        `mixture_variance` adds the variance between source and sample to the blend. `adapt_vectors` lets the
+        mean follow samples that have one position per channel; their variance stays the source's in any case.
+        """
+        super().__init__()
+        self.num_features = num_features
+        self.gate = gate
+        self.eps = eps
+        self.mixture_variance = mixture_variance
+        self.adapt_vectors = adapt_vectors
+        self.watcher = None
+        self.weight = nn.Parameter(torch.ones(num_features)) if affine else None
+        self.bias = nn.Parameter(torch.zeros(num_features)) if affine else None
+        self.register_buffer("running_mean", torch.zeros(num_features))
+        self.register_buffer("running_var", torch.ones(num_features))
+        self.register_buffer("mean_spread", None)
+        self.register_buffer("var_spread", None)
+
+    def forward(self, x: Tensor) -> Tensor:  # (n, c, *positions)
+        """Normalise each sample of x on its own."""
+        if x.dim() not in self.dims or x.shape[1] != self.num_features:
+            raise UnsupportedModelError(
+                f"{type(self).__name__}({self.num_features}) takes (n, {self.num_features}, ...) of rank "
+                f"{' or '.join(map(str, self.dims))}, got {tuple(x.shape)}"
+            )
+        wide = F.wide(x.dtype)
+        source = F.Stats(self.running_mean.to(wide), self.running_var.to(wide))
+        shift = F.measure(x, source)
+        reading = self._read(shift, source)
+        if not self.adapt_vectors and F.has_one_position(x):
+            reading = reading._replace(weight=torch.zeros_like(reading.weight))
+        if self.watcher is not None:
+            self.watcher(reading)
+        between = self._between(reading.weight) if self.mixture_variance else None
+        gamma = torch.ones_like(source.mean) if self.weight is None else self.weight.to(wide)
+        beta = torch.zeros_like(source.mean) if self.bias is None else self.bias.to(wide)
+        return F.normalize(x, F.blend(source, shift, reading.weight, between), gamma, beta, self.eps)
+
+    def _read(self, shift: F.Shift, source: F.Stats) -> F.Reading:
+        if isinstance(self.gate, PaperGate):
+            return F.paper_gate(shift, source, tau=self.gate.tau, lam=self.gate.lam)
+        if self.mean_spread is None or self.var_spread is None:
+            raise SettingError(
+                "the calibrated gate has seen no source images: leantta.adapt(..., calibration=images)"
+            )
+        spread = F.Spread(self.mean_spread, self.var_spread)
+        return F.calibrated_gate(shift, spread, floor=self.gate.floor, ceiling=self.gate.ceiling)
+
+    def _between(self, weight: Tensor) -> Tensor:
+        """Return the share of the squared mean shift that the mixture's variance has, (n, 1).
+
+        The paper mixes with tau and pulls the result back, hence a * tau; one mix with a has a * (1 - a).
+        """
+        return weight * (self.gate.tau if isinstance(self.gate, PaperGate) else 1 - weight)
+
+    def extra_repr(self) -> str:
+        """Return what `print(model)` shows."""
+        return f"{self.num_features}, {self.gate}, eps={self.eps}"
+
+
+class AdaptiveNorm1d(AdaptiveNorm):
+    """Takes (n, c) or (n, c, t)."""
+
+    dims = (2, 3)
+
+
+class AdaptiveNorm2d(AdaptiveNorm):
+    """Takes (n, c, h, w).
+
+    >>> layer = AdaptiveNorm2d(3, gate=PaperGate(tau=1.0))
+    >>> x = torch.arange(12.0).reshape(1, 3, 2, 2)
+    >>> bool(torch.allclose(layer(x), nn.BatchNorm2d(3).eval()(x)))
+    True
+    """
+
+    dims = (4,)
+
+
+class AdaptiveNorm3d(AdaptiveNorm):
+    """Takes (n, c, d, h, w)."""
+
+    dims = (5,)
+
+
+class ChannelAffine(nn.Module):
+    """BatchNorm in eval mode for good: one scale and one offset per channel, whatever `train()` says."""
+
+    scale: Tensor
+    offset: Tensor
+
+    def __init__(self, scale: Tensor, offset: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("scale", scale)
+        self.register_buffer("offset", offset)
+
+    def forward(self, x: Tensor) -> Tensor:  # (n, c, *positions)
+        """Return scale * x + offset."""
+        return torch.addcmul(F.along_channels(self.offset, x), x, F.along_channels(self.scale, x)).to(x.dtype)
+
+    def extra_repr(self) -> str:
+        """Return what `print(model)` shows."""
+        return str(len(self.scale))
+
+
+@contextmanager
+def watch(model: nn.Module) -> Iterator[dict[str, F.Reading]]:
+    """Give a dict that each call of the model fills with the distance and weight of its adapting layers.
+
+    Outside of the block the layers keep nothing and pay nothing.
+
+    >>> model = nn.Sequential(AdaptiveNorm2d(3))
+    >>> with watch(model) as readings:
+    ...     _ = model(torch.zeros(2, 3, 4, 4))
+    >>> readings["0"].distance.tolist()
+    [0.0, 0.0]
+    """
+    layers = {name: m for name, m in model.named_modules() if isinstance(m, AdaptiveNorm)}
+    readings: dict[str, F.Reading] = {}
+
+    def keep(name: str) -> Callable[[F.Reading], None]:
+        return lambda reading: readings.__setitem__(name, F.Reading(*(v.flatten() for v in reading)))
+
+    try:
+        for name, layer in layers.items():
+            layer.watcher = keep(name)
+        yield readings
+    finally:
+        for layer in layers.values():
+            layer.watcher = None

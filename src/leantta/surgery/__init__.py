@@ -1,0 +1,1 @@
+"""Surgery on any model: find what feeds each BatchNorm, plan, fuse, replace."""

@@ -1,0 +1,75 @@
+"""How single inputs scatter around the source statistics, measured on the unchanged model.
+
+On source images it is what the calibrated gate compares with; on images from the field it shows which layers
+shift.
+"""
+
+import copy
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from leantta import functional as F
+from leantta.errors import DataError
+from leantta.progress import Progress, silent
+from leantta.surgery.layers import BatchNorm, batchnorms, source_stats, unwrap
+
+BATCH = 64
+FLOOR = 1e-12
+"""Least spread: a channel that never moves would otherwise divide by zero."""
+
+
+def observe(
+    model: nn.Module, images: Tensor | Iterable[Tensor], *, progress: Progress = silent
+) -> dict[str, F.Spread]:
+    """Return, per BatchNorm, the mean squared shift of single images: s_mu and s_var, each (c,).
+
+    `images` are as the model takes them: one tensor (n, ...) or an iterable of batches.
+
+    Raises:
+        DataError: there are no images, or some are not finite.
+    """
+    model = copy.deepcopy(unwrap(model)).eval()  # hooks and modes are the copy's
+    norms = batchnorms(model)
+    batches = list(images.split(BATCH)) if isinstance(images, Tensor) else list(images)
+    total = sum(len(batch) for batch in batches)
+    if total == 0:
+        raise DataError("no images were given to measure the layers on; some hundreds are usual")
+    sums: dict[str, list[Tensor]] = {}
+    counts = dict.fromkeys(norms, 0)
+
+    def hook(name: str, norm: BatchNorm) -> Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], None]:
+        def measure(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            x: Tensor = args[0] if args else kwargs["input"]
+            source = F.Stats(*(value.to(F.wide(x.dtype)) for value in source_stats(norm)))
+            squares = [value.square().sum(0).double() for value in F.measure(x, source)]  # each (c,)
+            earlier = sums.get(name)
+            sums[name] = [a + b for a, b in zip(earlier, squares, strict=True)] if earlier else squares
+            counts[name] += len(x)
+
+        return measure
+
+    for name, norm in norms.items():
+        norm.register_forward_pre_hook(hook(name, norm), with_kwargs=True)
+    done = 0
+    with torch.no_grad():
+        for batch in batches:
+            if not bool(batch.isfinite().all()):
+                raise DataError(f"one of the images {done} to {done + len(batch) - 1} is not finite")
+            model(batch)
+            done += len(batch)
+            progress(done, total)
+    return {
+        name: F.Spread(*((value / counts[name]).clamp_min(FLOOR).float() for value in squares))
+        for name, squares in sums.items()
+    }
+
+
+def shifts(field: Mapping[str, F.Spread], source: Mapping[str, F.Spread]) -> dict[str, float]:
+    """Return how far each layer shifts in the field: the calibrated gate's D, about 1 on source images."""
+    return {
+        name: 0.5 * float((there.mean / source[name].mean).mean() + (there.var / source[name].var).mean())
+        for name, there in field.items()
+    }
