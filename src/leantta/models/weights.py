@@ -1,0 +1,193 @@
+"""Checkpoints: a model's parameters and buffers as safetensors, stored in half precision.
+
+Loading checks everything before it changes anything: a model is left either as it was or completely loaded.
+`num_batches_tracked` only counts training steps, so it may be missing and is not stored.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from pickle import UnpicklingError
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor, nn
+
+from leantta.errors import CheckpointError, MissingFileError
+from leantta.files import existing, replacing
+
+FOLDER_VARIABLE = "LEANTTA_WEIGHTS"
+COUNTER = "num_batches_tracked"
+SHOWN = 3
+"""How many names of each kind a message lists."""
+
+
+def load_weights(model: nn.Module, path: Path | str, *, allow_pickle: bool = False) -> None:
+    """Copy the checkpoint at `path` into `model`, in the model's own precision.
+
+    A checkpoint that torch pickled (.pt, .pth) is only read with `allow_pickle`, and even then with torch's
+    `weights_only` reader, which builds tensors and runs no code of the file.
+
+    Raises:
+        MissingFileError: there is nothing at `path`.
+        CheckpointError: the file cannot be read, does not fit the model, or holds values that are not finite.
+            The model is then as it was before.
+    """
+    file = existing(Path(path), "checkpoint")
+    stored = _read(file, allow_pickle)
+    wanted = _tensors(model)
+    _check_fit(file, stored, wanted)
+    fitting = {name: stored[name].to(value.dtype) for name, value in wanted.items() if name in stored}
+    _check_finite(file, fitting)
+    with torch.no_grad():
+        for name, value in fitting.items():
+            wanted[name].copy_(value)
+
+
+def save_weights(model: nn.Module, path: Path | str) -> None:
+    """Write the parameters and buffers of `model` to `path`; the file appears whole or not at all.
+
+    Floating-point values are stored in half precision; a tensor too large for it keeps its own.
+
+    Raises:
+        CheckpointError: a value is not finite.
+        StorageError: the file cannot be written.
+    """
+    target = Path(path)
+    values = {name: value.cpu() for name, value in _tensors(model).items() if not name.endswith(COUNTER)}
+    _check_finite(target, values)
+    halved = {name: _halved(value).clone().contiguous() for name, value in values.items()}
+    with replacing(target) as part:
+        part.write_bytes(safetensors.torch.save(halved))
+
+
+def find_weights(name: str, dataset: str) -> Path:
+    """Return the checkpoint `<name>_<dataset>.safetensors` of the first folder that has it.
+
+    Looked at in order: the folder named by $LEANTTA_WEIGHTS, `weights` in the current folder, and `weights`
+    in the source checkout, if leantta runs from one.
+
+    Raises:
+        MissingFileError: none of them has it.
+    """
+    named = os.environ.get(FOLDER_VARIABLE)
+    checkout = Path(__file__).resolve().parents[3]
+    folders = [Path(named)] if named else []
+    folders.append(Path.cwd() / "weights")
+    if (checkout / "pyproject.toml").is_file() and checkout != Path.cwd():
+        folders.append(checkout / "weights")
+    file = f"{name}_{dataset}.safetensors"
+    for folder in folders:
+        if (folder / file).is_file():
+            return folder / file
+    raise MissingFileError(
+        f"no checkpoint {file} in {', '.join(map(str, folders))}. "
+        f"Give one with `--weights FILE`, or set ${FOLDER_VARIABLE} to the folder that has it."
+    )
+
+
+def _tensors(model: nn.Module) -> dict[str, Tensor]:
+    """The model's own parameters and buffers by name, not copies; extra state is left out."""
+    return {name: value for name, value in model.state_dict().items() if isinstance(value, Tensor)}
+
+
+def _halved(value: Tensor) -> Tensor:
+    if not value.is_floating_point():
+        return value
+    half = value.half()
+    return half if torch.isfinite(half).all() else value
+
+
+def _read(file: Path, allow_pickle: bool) -> dict[str, Tensor]:
+    """The tensors in `file`, whose format is told from its first bytes and not from its name."""
+    try:
+        with file.open("rb") as f:
+            start = f.read(9)
+        # A safetensors file is the length of its header in 8 bytes, then the header: a JSON object.
+        if start[8:] != b"{" and start.startswith((b"PK", b"\x80")):
+            return _read_pickle(file, allow_pickle)
+        return safetensors.torch.load_file(file)
+    except (SafetensorError, OSError) as e:
+        raise CheckpointError(
+            f"{file} cannot be read as safetensors: {e}. "
+            f"It may be cut short or of another format; copy it again."
+        ) from e
+
+
+def _read_pickle(file: Path, allowed: bool) -> dict[str, Tensor]:
+    if not allowed:
+        raise CheckpointError(
+            f"{file} is a pickle, which can run code when it is read; safetensors is wanted. "
+            f"If you trust it, load it with allow_pickle=True and write it anew with `save_weights`."
+        )
+    try:
+        content = torch.load(file, map_location="cpu", weights_only=True)
+    except (UnpicklingError, RuntimeError, EOFError, ValueError, LookupError, AttributeError) as e:
+        reason = str(e).splitlines()[0] if str(e) else type(e).__name__
+        raise CheckpointError(
+            f"{file} cannot be read as a pickle of tensors: {reason}. Save the model's state_dict()."
+        ) from e
+    if isinstance(content, dict) and isinstance(content.get("state_dict"), dict):
+        content = content["state_dict"]
+    if not isinstance(content, dict) or not all(isinstance(value, Tensor) for value in content.values()):
+        raise CheckpointError(
+            f"{file} holds no mapping of names to tensors. Save the model's state_dict() alone."
+        )
+    # nn.DataParallel, common in training scripts, puts "module." before every name.
+    return {str(name).removeprefix("module."): value for name, value in content.items()}
+
+
+def _check_fit(file: Path, stored: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
+    missing = [name for name in wanted if name not in stored and not name.endswith(COUNTER)]
+    unexpected = [name for name in stored if name not in wanted and not name.endswith(COUNTER)]
+    shared = [name for name in wanted if name in stored]
+    reshaped = [name for name in shared if stored[name].shape != wanted[name].shape]
+    real = [name for name in shared if wanted[name].is_floating_point()]
+    rounded = [name for name in real if not stored[name].is_floating_point()]
+    shapes = [f"{name}: {_shape(stored[name])}, the model's {_shape(wanted[name])}" for name in reshaped]
+    kinds = [f"{name} as {stored[name].dtype}" for name in rounded]
+    faults = [
+        f"{len(found)} {what} ({_listed(found)})"
+        for what, found in (
+            ("missing", missing),
+            ("unexpected", unexpected),
+            ("of another shape", shapes),
+            ("not stored as floating point", kinds),
+        )
+        if found
+    ]
+    if not faults:
+        return
+    advice = "Is it a checkpoint of another model?"
+    if not (missing or unexpected or rounded) and (classes := _other_classes(reshaped, stored, wanted)):
+        advice = f"Only the last layer differs: build the model with num_classes={classes}."
+    raise CheckpointError(f"{file} does not fit the model: {'; '.join(faults)}. {advice}")
+
+
+def _other_classes(
+    reshaped: list[str], stored: Mapping[str, Tensor], wanted: Mapping[str, Tensor]
+) -> int | None:
+    """The number of classes of the checkpoint if the last layer's is all that differs, else None."""
+    last = list(wanted)[-1].rpartition(".")[0]
+    same_layer = all(name.rpartition(".")[0] == last for name in reshaped)
+    same_inputs = all(stored[name].shape[1:] == wanted[name].shape[1:] for name in reshaped)
+    classes = {stored[name].shape[:1] for name in reshaped}
+    return classes.pop().numel() if same_layer and same_inputs and len(classes) == 1 else None
+
+
+def _check_finite(file: Path, values: Mapping[str, Tensor]) -> None:
+    bad = [name for name, value in values.items() if not torch.isfinite(value).all()]
+    if bad:
+        raise CheckpointError(
+            f"{file}: {len(bad)} of {len(values)} tensors hold NaN or infinite values ({_listed(bad)}). "
+            f"The training that made them diverged; take an earlier checkpoint."
+        )
+
+
+def _shape(value: Tensor) -> str:
+    return "x".join(map(str, value.shape)) or "a scalar"
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
