@@ -9,7 +9,7 @@ from leantta.errors import NoLayerMatchedError
 from leantta.surgery.layers import ADAPTIVE, BatchNorm, batchnorms, unwrap
 from leantta.surgery.select import Selector, select
 from leantta.surgery.trace import FUSABLE, Inputs, Trace, Visit, trace
-from leantta.texttable import render
+from leantta.tables import render
 
 ONE_VALUE = "sees one value per channel, which has no variance"
 

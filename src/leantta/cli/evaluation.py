@@ -1,0 +1,128 @@
+"""`leantta eval`: methods side by side on a stream."""
+
+from pathlib import Path
+
+import click
+
+from leantta.cli import options
+from leantta.progress import Bar
+
+STREAMS = "abrupt, gradual, severity5, correlated, one_cell, clean"
+
+
+@click.command("eval")
+@click.option("--model", required=True, help="resnet18, mobilenet_v2, or your own: file.py:function.")
+@click.option(
+    "--images",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="CIFAR: an .npz (x_train y_train x_test y_test) or a folder in an official layout.",
+)
+@options.weights
+@options.dataset
+@click.option(
+    "--corrupted",
+    type=click.Path(path_type=Path),
+    help="Folder of CIFAR-10-C / -100-C. Default: corrupt the test images here, by seed.",
+)
+@click.option("--stream", "streams", default="abrupt", show_default=True, help=f"One or more of {STREAMS}.")
+@click.option(
+    "--method", "methods", default="none,leantta", show_default=True, help="Methods, first = baseline."
+)
+@options.adapt
+@options.gate_options
+@click.option("--mixture-variance", is_flag=True, help="Add the variance between source and sample.")
+@click.option("--seeds", default="0", show_default=True, help="Seeds, e.g. 0,1,2,3,4: mean and deviation.")
+@click.option("--batch-size", default=64, show_default=True, help="None and LeanTTA do not depend on it.")
+@click.option(
+    "--per-cell", type=int, help="Images per corruption and severity. Default: the protocol's, 100."
+)
+@click.option("--clean-images", default=1000, show_default=True, help="Images of the stream clean, at most.")
+@click.option("--corruption", help="For the stream one_cell.")
+@click.option("--severity", type=int, help="For the stream one_cell.")
+@click.option("--threads", type=int, help="Threads of torch. Default: torch's own choice.")
+@click.option(
+    "--records",
+    type=click.Path(path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    help="Folder for the records; a run that is there is not repeated, a broken one goes on.",
+)
+@click.option(
+    "--families", "by_family", is_flag=True, help="Also show every corruption, grouped in families."
+)
+@options.as_json
+def evaluation(
+    model: str,
+    images: Path,
+    weights: Path | None,
+    dataset: str,
+    corrupted: Path | None,
+    streams: str,
+    methods: str,
+    layers: str,
+    gate: str,
+    tau: float | None,
+    lam: float | None,
+    floor: float | None,
+    ceiling: float | None,
+    mixture_variance: bool,
+    seeds: str,
+    batch_size: int,
+    per_cell: int | None,
+    clean_images: int,
+    corruption: str | None,
+    severity: int | None,
+    threads: int | None,
+    records: Path,
+    by_family: bool,
+    as_json: bool,
+) -> None:
+    """Compare methods on a stream of corrupted images.
+
+    Prints accuracy with 95 % intervals and the paired difference to the first method. Each run is kept as a
+    record (JSON lines, every prediction), so it can be stopped at any moment and goes on where it was.
+
+    \b
+    Methods:  none             the model as it was trained
+              leantta          adapts the layers of --adapt
+              leantta:LAYERS   adapts these: all, half, 8, 0.4, ...
+    \b
+    Examples:
+      leantta eval --model resnet18 --stream abrupt --method none,leantta --images cifar10.npz
+      leantta eval --model resnet18 --images cifar10.npz --stream clean,abrupt \\
+          --method none,leantta:half,leantta:all --families
+      leantta eval --model resnet18 --images examples/cifar10_sample.npz --per-cell 10
+      leantta eval --model my_model.py:build --images cifar10.npz --gate calibrated --seeds 0,1,2
+      leantta eval --model resnet18 --images cifar10.npz --stream one_cell --corruption fog --severity 5
+    """
+    from leantta.methods.table import MethodOptions
+    from leantta.report.show import show
+    from leantta.study import Study, run_study
+    from leantta.surgery.select import parse_selector
+
+    study = Study(
+        model=model,
+        images=images,
+        weights=weights,
+        dataset=dataset,
+        corrupted=corrupted,
+        streams=tuple(options.parts(streams)),
+        methods=tuple(options.parts(methods)),
+        seeds=tuple(options.numbers(seeds, "seeds")),
+        batch_size=batch_size,
+        options=MethodOptions(
+            layers=parse_selector(layers),
+            gate=options.gate_from(gate, tau, lam, floor, ceiling),
+            mixture_variance=mixture_variance,
+        ),
+        per_cell=per_cell,
+        clean_images=clean_images,
+        corruption=corruption,
+        severity=severity,
+        threads=threads,
+        records=records,
+    )
+    click.echo(show(list(run_study(study, Bar)), by_family=by_family, as_json=as_json))
+    if not as_json:
+        click.echo(f"Records in {records}/; `leantta report {records}` shows them again.")

@@ -1,0 +1,65 @@
+"""The command `leantta`: results on stdout, progress on stderr.
+
+Exit codes: 0 done, 1 an error that the message explains, 2 wrong usage, 130 interrupted.
+A bug shows a traceback.
+"""
+
+import os
+import sys
+
+import click
+
+from leantta import __version__
+from leantta.cli.corrupt import corrupt
+from leantta.cli.demo import demo
+from leantta.cli.evaluation import evaluation
+from leantta.cli.inspection import inspection
+from leantta.cli.report import report
+from leantta.errors import LeanTTAError
+from leantta.extras import missing_extra
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="leantta")
+def cli() -> None:
+    """Test-time adaptation for small CNNs: each input adapts the BatchNorm statistics for itself.
+
+    \b
+    A first look, from a clone of the repository:
+      leantta demo                       a network loses accuracy on corrupted images and wins it back
+      leantta inspect mobilenet_v2       what would adapt, what would be fused, and why
+      leantta eval --model resnet18 --stream abrupt --method none,leantta --images cifar10.npz
+    """
+
+
+for command in (demo, inspection, evaluation, report, corrupt):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    try:
+        sys.exit(cli.main(standalone_mode=False))
+    except click.UsageError as e:
+        e.show()
+        sys.exit(2)
+    except click.ClickException as e:
+        _fail(e.format_message())
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        sys.exit(130)
+    except LeanTTAError as e:
+        _fail(str(e))
+    except ModuleNotFoundError as e:
+        explained = missing_extra(e)
+        if not isinstance(explained, LeanTTAError):
+            raise
+        _fail(str(explained))
+    except BrokenPipeError:  # the reader, `head` for example, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+
+
+def _fail(message: str) -> None:
+    click.echo(f"error: {' '.join(message.split())}", err=True)
+    sys.exit(1)

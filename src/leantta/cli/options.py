@@ -1,0 +1,94 @@
+"""Options that several commands share, and the texts that they take."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from leantta.gates import CalibratedGate, Gate, PaperGate
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+weights = click.option(
+    "--weights",
+    type=click.Path(path_type=Path),
+    help="Checkpoint in safetensors. Where trained weights are needed, the default is\n"
+    "weights/MODEL_DATASET.safetensors.",
+)
+dataset = click.option(
+    "--dataset",
+    type=click.Choice(["cifar10", "cifar100"]),
+    default="cifar10",
+    show_default=True,
+    help="Gives the classes and the normalisation.",
+)
+adapt = click.option(
+    "--adapt",
+    "layers",
+    default="half",
+    show_default=True,
+    help="Which BatchNorms adapt: all, none, half, a number (the first N), a fraction, or names and globs.",
+)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines instead of tables.")
+
+
+def gate_options(command: Command) -> Command:
+    """Add the options of the gates to a command."""
+    for option in reversed(
+        [
+            click.option(
+                "--gate",
+                type=click.Choice(["paper", "calibrated"]),
+                default="paper",
+                show_default=True,
+                help="How the weight follows the distance; calibrated needs source images.",
+            ),
+            click.option("--tau", type=float, help="Paper's gate: weight of the source. [default: 0.9]"),
+            click.option(
+                "--lambda", "lam", type=float, help="Paper's gate: pull of the distance. [default: 0.9]"
+            ),
+            click.option("--floor", type=float, help="Calibrated gate: least weight. [default: 0.1]"),
+            click.option("--ceiling", type=float, help="Calibrated gate: largest weight. [default: 0.4]"),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+def gate_from(
+    gate: str, tau: float | None, lam: float | None, floor: float | None, ceiling: float | None
+) -> Gate:
+    """Return the gate that the options mean; an option of the other gate is wrong usage."""
+    paper = {"tau": tau, "lam": lam}
+    calibrated = {"floor": floor, "ceiling": ceiling}
+    own, other = (paper, calibrated) if gate == "paper" else (calibrated, paper)
+    if any(value is not None for value in other.values()):
+        names = " and ".join("--" + ("lambda" if name == "lam" else name) for name in other)
+        raise click.UsageError(f"{names} belong to the other gate; this is --gate {gate}.")
+    given = {name: value for name, value in own.items() if value is not None}
+    return PaperGate(**given) if gate == "paper" else CalibratedGate(**given)
+
+
+def parts(text: str) -> list[str]:
+    """Return the parts of a comma-separated text.
+
+    >>> parts("none, leantta")
+    ['none', 'leantta']
+    """
+    found = [part.strip() for part in text.split(",") if part.strip()]
+    if not found:
+        raise click.UsageError(f"{text!r} names nothing.")
+    return found
+
+
+def numbers(text: str, what: str) -> list[int]:
+    """Return the whole numbers of a comma-separated text.
+
+    >>> numbers("0,1,2", "seeds")
+    [0, 1, 2]
+    """
+    try:
+        return [int(part) for part in parts(text)]
+    except ValueError as e:
+        raise click.UsageError(f"{what} are whole numbers with commas between them, got {text!r}.") from e

@@ -1,0 +1,149 @@
+"""Writing a record while it is made: a run that is killed loses a few seconds, never a whole file."""
+
+import os
+from datetime import datetime, timezone
+from pathlib import Path
+from types import TracebackType
+
+from leantta.data.streams import Stream
+from leantta.errors import RecordError, StorageError
+from leantta.evaluate.machine import command_line, describe_machine, loaded_versions
+from leantta.evaluate.record import (
+    Chunk,
+    Header,
+    Record,
+    chunk_line,
+    finished_line,
+    header_line,
+    joined,
+    resumed_line,
+    scan,
+)
+from leantta.evaluate.settings import RunSettings, recipe_of, recipe_sha256
+from leantta.files import replacing
+
+
+def header_of(settings: RunSettings, stream: Stream, batch_size: int) -> Header:
+    """Return the header of a run that starts now, in this process."""
+    recipe = recipe_of(settings, stream, batch_size)
+    return Header(
+        recipe=recipe,
+        recipe_sha256=recipe_sha256(recipe),
+        inputs=len(stream),
+        domains=stream.domains,
+        command=command_line(),
+        machine=describe_machine(),
+        versions=loaded_versions(),
+        started=_now(),
+    )
+
+
+class Journal:
+    """A record in the making: in memory, and in a file if there is a path.
+
+    A file of the same recipe is gone on with if `resume`, else begun anew; a finished one is left alone.
+    """
+
+    def __init__(self, header: Header, path: Path | None, *, resume: bool) -> None:
+        self.header = header
+        self.path = path
+        self.chunks: list[Chunk] = []
+        self.finished: str | None = None
+        self._file: int | None = None
+        if path is not None:
+            self._open(path, resume=resume)
+
+    def __enter__(self) -> "Journal":
+        """Return itself; the file is closed at the end of the block."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the file; what was written stays."""
+        self._close()
+
+    @property
+    def done(self) -> int:
+        """How many inputs are in the record."""
+        return sum(len(chunk.labels) for chunk in self.chunks)
+
+    def append(self, chunk: Chunk) -> None:
+        """Add a chunk; when this returns, a kill of the process cannot lose it.
+
+        Raises:
+            StorageError: the disk is full, or went away.
+        """
+        self._write(chunk_line(chunk))
+        self.chunks.append(chunk)
+
+    def finish(self) -> None:
+        """Mark the record as whole."""
+        finished = _now()
+        self._write(finished_line(finished))
+        self.finished = finished
+
+    def record(self) -> Record:
+        """Return what there is so far."""
+        return joined(self.header, self.chunks, self.finished)
+
+    def _open(self, path: Path, *, resume: bool) -> None:
+        started = self.header  # of this process; the file may hold that of an earlier one
+        end = self._found(path, resume=resume)
+        if self.finished is not None:
+            return
+        try:
+            if end == 0:
+                with replacing(path) as part:
+                    part.write_bytes(header_line(self.header))
+            self._file = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0))
+            if end:
+                os.ftruncate(self._file, end)
+                self._write(resumed_line(started.started, started.machine, started.versions))
+        except OSError as e:
+            self._close()
+            if isinstance(e, StorageError):
+                raise
+            raise StorageError(f"cannot write {path}: {e.strerror or e}. Choose another place.") from e
+
+    def _close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _found(self, path: Path, *, resume: bool) -> int:
+        """Take over what a file of this recipe holds; return where to go on in it, 0 for the beginning."""
+        if not path.exists() or (path.is_file() and path.stat().st_size == 0):
+            return 0
+        content = scan(path)
+        if content.header.recipe_sha256 != self.header.recipe_sha256:
+            raise RecordError(
+                f"{path} is the record of another run: {_difference(content.header, self.header)}. "
+                f"Name another file, or remove this one."
+            )
+        if content.finished is None and not resume:
+            return 0
+        self.header, self.chunks, self.finished = content.header, content.chunks, content.finished
+        return content.end
+
+    def _write(self, line: bytes) -> None:
+        if self._file is None:
+            return
+        try:
+            while line:  # a nearly full disk may take a part of it
+                line = line[os.write(self._file, line) :]
+        except OSError as e:
+            raise StorageError(
+                f"cannot write {self.path}: {e.strerror or e}. Free some space and run again: "
+                f"{self.done} of {self.header.inputs} inputs are kept."
+            ) from e
+
+
+def _difference(there: Header, here: Header) -> str:
+    old, new = there.recipe, here.recipe
+    names = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
+    return "; ".join(f"its {name} is {old.get(name)!r:.60}, not {new.get(name)!r:.60}" for name in names)
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")

@@ -1,0 +1,27 @@
+"""The one seam of the evaluation: everything that can be run on a stream is a `Predictor`."""
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Inputs = npt.NDArray[np.float32]
+Logits = npt.NDArray[np.float32]
+
+
+class Predictor(Protocol):
+    """A model, however it is run and whether or not it adapts.
+
+    Inputs are as the stream gives them (images: (n, 3, h, w) between 0 and 1); normalization is the
+    predictor's own.
+    """
+
+    @property
+    def stateless(self) -> bool:
+        """Whether a prediction depends on its own input only; then a run may be resumed, or split."""
+
+    def predict(self, images: Inputs) -> Logits:
+        """Return a score per class, (n, k); k = 1 is a yes-no question, and above 0 means yes (class 1)."""
+
+    def reset(self) -> None:
+        """Return to exactly the state after __init__."""

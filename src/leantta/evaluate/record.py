@@ -1,0 +1,254 @@
+"""Records: what a predictor said about a stream, and everything needed to know what was run.
+
+A record file has one JSON value a line:
+
+    {"record": 1, "recipe": {...}, "recipe_sha256": "...", "inputs": 9500, "domains": [["fog", 3], ...], ...}
+    {"start": 0, "labels": [3, ...], "predictions": [5, ...], "domain": [17, ...]}    once per chunk
+    {"resumed": "2025-01-31T11:00:00+00:00", "machine": {...}, "versions": {...}}     after a kill
+    {"finished": "2025-01-31T12:00:00+00:00"}                                         at the end
+
+A last line without its end is what a killed run leaves behind, and does not count. Other damage is an error.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from leantta.data.streams import Domain
+from leantta.errors import RecordError
+from leantta.evaluate.settings import recipe_sha256
+from leantta.files import existing
+
+SCHEMA = 1
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """The first line of a record."""
+
+    recipe: Mapping[str, Any]
+    recipe_sha256: str
+    inputs: int
+    domains: tuple[Domain, ...]
+    command: str
+    machine: Mapping[str, Any]
+    versions: Mapping[str, str]
+    started: str
+
+
+class Chunk(NamedTuple):
+    """What was said about a few inputs, the first of them at position `start` of the stream."""
+
+    start: int
+    labels: Integers
+    predictions: Integers
+    domain: Integers
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Record:
+    """What was said about each input, in the order of the stream; shorter than the stream if not finished."""
+
+    header: Header
+    labels: Integers  # (n,)
+    predictions: Integers  # (n,)
+    domain: Integers  # (n,) position in header.domains
+    finished: str | None  # when; None if it is not
+
+    def __len__(self) -> int:
+        """Return the number of inputs that were predicted."""
+        return len(self.labels)
+
+    @property
+    def correct(self) -> npt.NDArray[np.bool_]:
+        """Whether each prediction was right."""
+        return np.asarray(self.labels == self.predictions, dtype=np.bool_)
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        return str(self.header.recipe["model"])
+
+    @property
+    def method(self) -> str:
+        """The name of the method."""
+        return str(self.header.recipe["method"])
+
+    @property
+    def stream(self) -> Mapping[str, Any]:
+        """What the stream said of itself: name, seed, settings, order."""
+        described: Mapping[str, Any] = self.header.recipe["stream"]
+        return described
+
+
+class Content(NamedTuple):
+    """A record file as it lies: the whole chunks, and after which byte the next one belongs."""
+
+    header: Header
+    chunks: list[Chunk]
+    finished: str | None
+    end: int
+
+
+def joined(header: Header, chunks: list[Chunk], finished: str | None) -> Record:
+    """Return the record that the chunks add up to."""
+    empty = np.zeros(0, dtype=np.int64)
+    return Record(
+        header=header,
+        labels=np.concatenate([empty, *(chunk.labels for chunk in chunks)]),
+        predictions=np.concatenate([empty, *(chunk.predictions for chunk in chunks)]),
+        domain=np.concatenate([empty, *(chunk.domain for chunk in chunks)]),
+        finished=finished,
+    )
+
+
+def read_record(path: Path) -> Record:
+    """Return the record in a file; it may be that of a run that is still going on or was broken off.
+
+    Raises:
+        MissingFileError: there is nothing at `path`.
+        RecordError: it is no record, or it is damaged.
+    """
+    content = scan(path)
+    return joined(content.header, content.chunks, content.finished)
+
+
+def scan(path: Path) -> Content:
+    """Return what is in a record file, checked line by line.
+
+    Raises:
+        MissingFileError: there is nothing at `path`.
+        RecordError: it is no record, or it is damaged.
+    """
+    if existing(path, "record").is_dir():
+        raise RecordError(f"{path} is a folder, not a record. Name a file in it.")
+    raw = path.read_bytes()
+    end = raw.rfind(b"\n") + 1
+    lines = raw[:end].split(b"\n")[:-1]
+    header = _header(path, _parsed(path, 1, lines[0]) if lines else None)
+    chunks: list[Chunk] = []
+    finished: str | None = None
+    done = 0
+    for number, line in enumerate(lines[1:], start=2):
+        value = _parsed(path, number, line)
+        if finished is not None or not isinstance(value, dict):
+            raise _damaged(path, number, "nothing may follow the end")
+        if "finished" in value:
+            finished = str(value["finished"])
+            continue
+        if "resumed" in value:  # for whoever wonders about a change in the middle
+            continue
+        chunk = _chunk(path, number, value, header)
+        if chunk.start != done:
+            raise _damaged(path, number, f"it starts at {chunk.start}, not at {done}; did two runs write it?")
+        done += len(chunk.labels)
+        chunks.append(chunk)
+    if done > header.inputs or (finished is not None and done != header.inputs):
+        raise _damaged(path, len(lines), f"it has {done} inputs of {header.inputs}")
+    return Content(header, chunks, finished, end)
+
+
+def header_line(header: Header) -> bytes:
+    """Return the first line of a record file."""
+    return _line(
+        {
+            "record": SCHEMA,
+            "recipe": header.recipe,
+            "recipe_sha256": header.recipe_sha256,
+            "inputs": header.inputs,
+            "domains": [list(domain) for domain in header.domains],
+            "command": header.command,
+            "machine": header.machine,
+            "versions": header.versions,
+            "started": header.started,
+        }
+    )
+
+
+def chunk_line(chunk: Chunk) -> bytes:
+    """Return the line of a chunk."""
+    return _line(
+        {
+            "start": chunk.start,
+            "labels": chunk.labels.tolist(),
+            "predictions": chunk.predictions.tolist(),
+            "domain": chunk.domain.tolist(),
+        }
+    )
+
+
+def resumed_line(when: str, machine: Mapping[str, Any], versions: Mapping[str, str]) -> bytes:
+    """Return the line that tells where, and with what, a run that was broken off goes on."""
+    return _line({"resumed": when, "machine": machine, "versions": versions})
+
+
+def finished_line(when: str) -> bytes:
+    """Return the last line of a record file."""
+    return _line({"finished": when})
+
+
+def _line(value: Mapping[str, object]) -> bytes:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+
+
+def _damaged(path: Path, number: int, why: str) -> RecordError:
+    return RecordError(f"{path}, line {number}, is damaged: {why}. Remove the file and run again.")
+
+
+def _parsed(path: Path, number: int, line: bytes) -> object:
+    try:
+        value: object = json.loads(line)
+    except ValueError as e:
+        if number == 1:
+            return None  # then it is no record at all, and is said to be none
+        raise _damaged(path, number, "it is not JSON") from e
+    return value
+
+
+def _header(path: Path, value: object) -> Header:
+    if not isinstance(value, dict) or "record" not in value:
+        raise RecordError(f"{path} is not a record of leantta. Name another file.")
+    if value["record"] != SCHEMA:
+        raise RecordError(f"{path} has the schema {value['record']}; this version reads {SCHEMA}. Run again.")
+    try:
+        header = Header(
+            recipe=value["recipe"],
+            recipe_sha256=value["recipe_sha256"],
+            inputs=int(value["inputs"]),
+            domains=tuple(
+                Domain(str(corruption), int(severity)) for corruption, severity in value["domains"]
+            ),
+            command=str(value["command"]),
+            machine=dict(value["machine"]),
+            versions=dict(value["versions"]),
+            started=str(value["started"]),
+        )
+        _ = header.recipe["model"], header.recipe["method"], header.recipe["stream"]["name"]
+    except (KeyError, TypeError, ValueError) as e:
+        raise _damaged(path, 1, f"the header lacks or garbles {e}") from e
+    if recipe_sha256(header.recipe) != header.recipe_sha256:
+        raise _damaged(path, 1, "the recipe does not match its hash")
+    return header
+
+
+def _chunk(path: Path, number: int, value: Mapping[str, Any], header: Header) -> Chunk:
+    start = value.get("start")
+    labels, predictions, domain = (_integers(value.get(key)) for key in ("labels", "predictions", "domain"))
+    if type(start) is not int or not len(labels) or not len(labels) == len(predictions) == len(domain):
+        raise _damaged(path, number, "labels, predictions and domain must be as many whole numbers each")
+    if domain.min() < 0 or domain.max() >= len(header.domains):
+        raise _damaged(path, number, f"it names a domain outside 0 to {len(header.domains) - 1}")
+    return Chunk(start, labels, predictions, domain)
+
+
+def _integers(value: object) -> Integers:
+    """Return a list of whole numbers as an array; an empty one if it is anything else."""
+    whole = isinstance(value, list) and all(type(item) is int and abs(item) < 2**31 for item in value)
+    return np.array(value if whole else [], dtype=np.int64)

@@ -1,0 +1,27 @@
+"""Which extra brings a missing package."""
+
+from collections.abc import Mapping
+
+from leantta.errors import MissingExtraError
+
+EXTRA_OF: Mapping[str, str] = {
+    "torch": "convert",
+    "safetensors": "convert",
+    "scipy": "bench",
+    "PIL": "bench",
+    "soundfile": "audio",
+}
+
+
+def missing_extra(error: ModuleNotFoundError) -> ModuleNotFoundError | MissingExtraError:
+    """Return the error with the line that mends it, or the error itself when no extra brings the package.
+
+    >>> print(missing_extra(ModuleNotFoundError("No module named 'torch'", name="torch")))
+    this needs the package 'torch': pip install 'leantta[convert]'
+    """
+    package = (error.name or "").partition(".")[0]
+    if package not in EXTRA_OF:
+        return error
+    return MissingExtraError(
+        f"this needs the package {package!r}: pip install 'leantta[{EXTRA_OF[package]}]'"
+    )

@@ -1,0 +1,1 @@
+"""Methods that can be evaluated by name: no adaptation, and LeanTTA."""

@@ -1,0 +1,1 @@
+"""What records say, for people: tables and pages. Imports without torch."""

@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+import torch
+
+from leantta.data.cifar import load_images
+from leantta.data.datasets import dataset_info, model_inputs
+from leantta.errors import DataError, SettingError
+from leantta.gates import CalibratedGate, PaperGate
+from leantta.methods.table import METHODS, MethodOptions, Subject, choose
+from leantta.methods.torch_predictor import TorchPredictor
+from leantta.models.pretrained import pretrained
+from reference import assert_close
+
+INFO = dataset_info("cifar10")
+
+
+@pytest.fixture(scope="module")
+def subject(sample, weights) -> Subject:
+    model = pretrained("resnet18", weights=weights)
+    outside = TorchPredictor(model, mean=INFO.mean, std=INFO.std)
+    source = outside.normalized(model_inputs(load_images(sample, split="train").images[:32]))
+    return Subject(model=model, example=source[:2], mean=INFO.mean, std=INFO.std, calibration=source)
+
+
+@pytest.fixture(scope="module")
+def images(sample) -> np.ndarray:
+    return model_inputs(load_images(sample).images[:6])
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("count", [1, 2, 6])
+def test_every_method_predicts_at_any_batch_size(name, count, subject, images):
+    method = choose(name, MethodOptions())
+    predictor = method.method.build(subject, method.options)
+    logits = predictor.predict(images[:count])
+    assert logits.shape == (count, 10)
+    assert logits.dtype == np.float32
+    predictor.reset()
+    assert_close(predictor.predict(images[:count]), logits, atol=0)
+    if predictor.stateless:
+        assert_close(predictor.predict(images[count - 1 : count]), logits[-1:], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"layers": "all"},
+        {"layers": 3},
+        {"gate": PaperGate(tau=0.7)},
+        {"gate": PaperGate(lam=0.0)},
+        {"gate": CalibratedGate()},
+        {"mixture_variance": True},
+    ],
+    ids=str,
+)
+def test_every_option_changes_the_result_and_is_recorded(changed, subject, images):
+    usual, other = choose("leantta", MethodOptions()), choose("leantta", MethodOptions(**changed))
+    logits = [chosen.method.build(subject, chosen.options).predict(images) for chosen in (usual, other)]
+    assert np.abs(logits[0] - logits[1]).max() > 1e-4
+    assert usual.settings() != other.settings()
+
+
+def test_labels_say_which_layers():
+    options = MethodOptions(layers=["bn1", "layer1.*"])
+    labels = [
+        choose(text, options).label for text in ("none", "leantta", "leantta:all", "leantta:8", "leantta:0.5")
+    ]
+    assert labels == ["none", "leantta:bn1,layer1.*", "leantta:all", "leantta:8", "leantta:0.5"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("tent9", "methods are none, leantta"), ("none:all", "write 'none'")]
+)
+def test_unknown_methods_are_refused(text, words):
+    with pytest.raises(SettingError, match=words):
+        choose(text, MethodOptions())
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 32, 32), (3, 32, 32)])
+def test_images_of_another_shape_are_refused(shape, subject):
+    with pytest.raises(DataError, match="shape"):
+        TorchPredictor(subject.model, mean=INFO.mean, std=INFO.std).predict(np.zeros(shape, np.float32))
+
+
+def test_images_that_are_not_finite_are_refused(subject, images):
+    broken = images.copy()
+    broken[1, 0, 0, 0] = np.nan
+    with pytest.raises(DataError, match="NaN"):
+        TorchPredictor(subject.model, mean=INFO.mean, std=INFO.std).predict(broken)
+
+
+def test_the_predictor_normalises_as_the_model_was_trained(subject, images):
+    mean, std = torch.tensor(INFO.mean).view(3, 1, 1), torch.tensor(INFO.std).view(3, 1, 1)
+    with torch.no_grad():
+        expected = subject.model((torch.from_numpy(images) - mean) / std)
+    assert_close(
+        TorchPredictor(subject.model, mean=INFO.mean, std=INFO.std).predict(images), expected, atol=1e-5
+    )

@@ -1,0 +1,31 @@
+from pathlib import Path
+
+import pytest
+
+from leantta import demo
+from leantta.errors import MissingFileError, StorageError
+from leantta.surgery.select import Selector
+
+
+@pytest.mark.parametrize("layers", ["half", "none"])
+def test_the_demo_writes_its_page_and_returns_its_tables(layers: Selector, tmp_path, sample, weights):
+    page = tmp_path / "demo.html"
+    tables = demo.run_demo(sample, weights, layers, per_cell=1, output=page)
+    assert "noise" in tables
+    assert f"leantta:{layers}" in tables
+    html = page.read_text()
+    assert html.count('class="card"') >= 4
+    assert ("layer2.1.bn2" in html) == (layers == "half")
+    assert [path.name for path in tmp_path.iterdir()] == ["demo.html"]
+
+
+def test_a_page_that_cannot_be_written_is_an_error(sample, weights):
+    with pytest.raises(StorageError, match="cannot write"):
+        demo.run_demo(sample, weights, 1, per_cell=1, output=Path("/proc/nowhere/demo.html"))
+
+
+def test_outside_of_a_clone_the_error_says_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(demo, "__file__", str(tmp_path / "src" / "leantta" / "demo.py"))
+    with pytest.raises(MissingFileError, match="--images"):
+        demo.find_sample()
