@@ -9,7 +9,7 @@ import torch
 
 from leantta.data.cells import CLEAN, CachedCells, GeneratedCells
 from leantta.data.cifar import load_images
-from leantta.data.corruptions.table import FAMILIES
+from leantta.data.corruptions.names import FAMILIES
 from leantta.data.datasets import Inputs, Pixels, dataset_info, model_inputs
 from leantta.data.stream_builders import abrupt
 from leantta.data.streams import Stream

@@ -156,10 +156,10 @@ def test_eval_runs_the_users_own_model(own_model, sample, tmp_path, run):
     assert "leantta:all" in done.stdout
 
 
-def test_a_pipe_that_closes_early_is_no_error():
-    command = f"{sys.executable} -m leantta inspect mobilenet_v2 | head -1; exit ${{PIPESTATUS[0]}}"
+def test_a_pipe_that_closes_early_is_met_with_silence():
+    command = f"{sys.executable} -m leantta inspect mobilenet_v2 | true"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stderr == ""
 
 
 def write_bad_files(folder: Path, sample: Path, weights: Path) -> None:

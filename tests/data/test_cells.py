@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from leantta.data.cells import CachedCells, Cells, GeneratedCells
-from leantta.data.cifar_c import BENCHMARK_ORDER, open_cells
+from leantta.data.cifar_c import open_cells
 from leantta.data.corruptions.apply import corrupt
+from leantta.data.corruptions.names import NAMES
 from leantta.data.datasets import DATASETS, Dataset
 
 COUNT = 6
@@ -31,7 +32,7 @@ def cached(folder: Path) -> Cells:
 def official(folder: Path) -> Cells:
     generator = np.random.default_rng(4)
     np.save(folder / "labels.npy", np.tile(np.arange(COUNT), 5))
-    for name in BENCHMARK_ORDER:
+    for name in NAMES:
         np.save(folder / f"{name}.npy", generator.integers(0, 256, (5 * COUNT, 32, 32, 3), dtype=np.uint8))
     return open_cells(folder, "cifar10", dataset())
 
@@ -57,7 +58,7 @@ def test_an_image_does_not_depend_on_its_company(source: str, corruption: str, t
 @pytest.mark.parametrize("source", SOURCES)
 def test_what_a_source_says_of_itself(source: str, tmp_path: Path) -> None:
     cells = SOURCES[source](tmp_path)
-    assert cells.corruptions == BENCHMARK_ORDER
+    assert cells.corruptions == NAMES
     np.testing.assert_array_equal(cells.labels, np.arange(COUNT))
     assert cells.name
     assert cells.fingerprint == SOURCES[source](tmp_path).fingerprint

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leantta.data.cifar_c import BENCHMARK_ORDER, open_cells
+from leantta.data.cifar_c import open_cells
+from leantta.data.corruptions.names import NAMES
 from leantta.data.corruptions.table import CORRUPTIONS
 from leantta.data.datasets import DATASETS, Dataset
 from leantta.errors import DataError, MissingFileError, SettingError
@@ -20,7 +21,7 @@ def folder(tmp_path: Path) -> Path:
     made = tmp_path / "CIFAR-10-C"
     made.mkdir()
     np.save(made / "labels.npy", np.tile(np.array([3, 8, 0, 9], dtype=np.uint8), 5))
-    for number, name in enumerate(BENCHMARK_ORDER):
+    for number, name in enumerate(NAMES):
         stacked = np.zeros((5 * COUNT, 32, 32, 3), dtype=np.uint8)
         stacked[..., 0] = number
         stacked[..., 1] = np.repeat(np.arange(1, 6), COUNT)[:, None, None]
@@ -30,15 +31,15 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_order_is_that_of_our_own_corruptions() -> None:
-    assert tuple(CORRUPTIONS) == BENCHMARK_ORDER
+    assert tuple(CORRUPTIONS) == NAMES
 
 
 def test_each_cell_is_found(folder: Path) -> None:
     cells = open_cells(folder, "cifar10")
     assert cells.name == "CIFAR-10-C"
-    assert cells.corruptions == BENCHMARK_ORDER
+    assert cells.corruptions == NAMES
     np.testing.assert_array_equal(cells.labels, [3, 8, 0, 9])
-    for number, name in enumerate(BENCHMARK_ORDER):
+    for number, name in enumerate(NAMES):
         for severity in range(1, 6):
             images = cells.cell(name, severity, np.array([2, 0, 2]), seed=0)
             assert images.shape == (3, 32, 32, 3)
@@ -49,7 +50,7 @@ def test_each_cell_is_found(folder: Path) -> None:
 def test_a_part_of_the_corruptions_is_enough(folder: Path) -> None:
     (folder / "frost.npy").unlink()
     cells = open_cells(folder, "cifar10")
-    assert cells.corruptions == tuple(name for name in BENCHMARK_ORDER if name != "frost")
+    assert cells.corruptions == tuple(name for name in NAMES if name != "frost")
     assert cells.fingerprint != ""
     with pytest.raises(SettingError, match="CIFAR-10-C has no 'frost' at severity 3"):
         cells.cell("frost", 3, np.array([0]), seed=0)

@@ -10,16 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leantta.data.cells import GeneratedCells
-from leantta.data.corruptions.table import CORRUPTIONS
-from leantta.data.corruptions.table import SEVERITIES as TABLE_SEVERITIES
+from leantta.data.corruptions.names import NAMES
 from leantta.data.datasets import DATASETS, Dataset
 from leantta.data.seeds import derived
-from leantta.data.stream_builders import SEVERITIES, abrupt, correlated, gradual, one_cell, severity5
+from leantta.data.stream_builders import abrupt, correlated, gradual, one_cell, severity5
 from leantta.data.stream_table import STREAMS, StreamOptions, build_stream
 from leantta.data.streams import Domain, Stream
 from leantta.errors import SettingError
 
-NAMES = tuple(CORRUPTIONS)
 CLEAN = len(NAMES)
 
 
@@ -245,10 +243,6 @@ def test_bad_batch_sizes_are_refused() -> None:
 
 def test_domains_have_readable_names() -> None:
     assert (str(Domain("fog", 3)), str(Domain("clean", 0))) == ("fog/3", "clean")
-
-
-def test_severities_are_those_of_the_corruptions() -> None:
-    assert SEVERITIES == TABLE_SEVERITIES
 
 
 @given(

@@ -1,15 +1,22 @@
 """Small models, one per way of building networks that surgery must handle."""
 
+from typing import TypeVar
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+Model = TypeVar("Model", bound=nn.Module)
 
-def trained(model: nn.Module, seed: int = 0) -> nn.Module:
-    """Give every BatchNorm statistics and parameters that a fresh one does not have."""
+
+def trained(model: Model, seed: int = 0) -> Model:
+    """Give every layer weights by the seed, and every BatchNorm statistics that a fresh one does not have."""
     generator = torch.Generator().manual_seed(seed)
+    for weight in model.parameters():
+        weight.data.normal_(0, max(weight[0].numel(), 1) ** -0.5, generator=generator)
     for module in model.modules():
         if isinstance(module, nn.modules.batchnorm._BatchNorm) and module.running_mean is not None:
+            assert module.running_var is not None
             module.running_mean.normal_(0, 0.5, generator=generator)
             module.running_var.uniform_(0.5, 2, generator=generator)
             if module.affine:
@@ -118,7 +125,7 @@ class SharedNorm(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.conv1, self.conv2 = nn.Conv2d(3, 3, 3), nn.Conv2d(3, 3, 3)
-        self.bn, self.alias = nn.BatchNorm2d(3), nn.Identity()
+        self.bn = nn.BatchNorm2d(3)
         self.tail, self.tail_bn = nn.Conv2d(3, 3, 1), nn.BatchNorm2d(3)
         self.alias = self.bn
 

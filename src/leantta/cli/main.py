@@ -4,7 +4,6 @@ Exit codes: 0 done, 1 an error that the message explains, 2 wrong usage, 130 int
 A bug shows a traceback.
 """
 
-import os
 import sys
 
 import click
@@ -55,9 +54,6 @@ def main() -> None:
         if not isinstance(explained, LeanTTAError):
             raise
         _fail(str(explained))
-    except BrokenPipeError:  # the reader, `head` for example, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
 
 
 def _fail(message: str) -> None:

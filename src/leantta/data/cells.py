@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from leantta.data.corruptions.names import NAMES
 from leantta.data.datasets import Dataset, Labels, Pixels
 from leantta.errors import MissingExtraError
 
@@ -22,7 +23,7 @@ class Cells(Protocol):
 
     @property
     def name(self) -> str:
-        """What the images are, for records: "generated" or "CIFAR-10-C"."""
+        """What the images are, for records: "generated, ..." or "CIFAR-10-C"."""
 
     @property
     def fingerprint(self) -> str:
@@ -43,10 +44,17 @@ class Cells(Protocol):
 class GeneratedCells:
     """Corrupts the images of a dataset when they are asked for."""
 
-    name = "generated"
-
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = dataset
+
+    @property
+    def name(self) -> str:
+        """How the images come about; frost has two kinds of windows, and records must tell them apart."""
+        try:
+            from leantta.data.corruptions.frost import window_source
+        except ModuleNotFoundError:  # no corruption can be made here, only clean images shown
+            return "generated"
+        return f"generated, frost by {window_source().value}"
 
     @cached_property
     def fingerprint(self) -> str:
@@ -62,10 +70,8 @@ class GeneratedCells:
 
     @property
     def corruptions(self) -> tuple[str, ...]:
-        """All corruptions of our table."""
-        from leantta.data.corruptions.table import CORRUPTIONS
-
-        return tuple(CORRUPTIONS)
+        """All corruptions of the benchmark."""
+        return NAMES
 
     def cell(self, corruption: str, severity: int, indices: Labels, seed: int) -> Pixels:
         """Return corrupted versions: those that corrupting the whole dataset with this seed would give."""

@@ -12,25 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from leantta.data.cells import CLEAN
+from leantta.data.corruptions.names import NAMES, SEVERITIES
 from leantta.data.datasets import Dataset, Labels, Pixels, as_labels, dataset_info
 from leantta.errors import DataError, SettingError
 from leantta.files import existing
-
-SEVERITIES = 5
-
-BENCHMARK_ORDER = (
-    *(
-        "gaussian_noise",
-        "shot_noise",
-        "impulse_noise",
-        "defocus_blur",
-        "glass_blur",
-        "motion_blur",
-        "zoom_blur",
-    ),
-    *("snow", "frost", "fog", "brightness", "contrast", "elastic_transform", "pixelate", "jpeg_compression"),
-    *("speckle_noise", "gaussian_blur", "spatter", "saturate"),
-)
 
 
 class FolderCells:
@@ -67,7 +52,7 @@ class FolderCells:
                     f"{self.name} has no clean images; open the folder with the clean test set as `clean`."
                 )
             return self._clean.images[indices]
-        if corruption not in self._files or severity not in range(1, SEVERITIES + 1):
+        if corruption not in self._files or severity not in SEVERITIES:
             known = ", ".join(self.corruptions)
             raise SettingError(
                 f"{self.name} has no {corruption!r} at severity {severity}; it has {known}, each 1 to 5."
@@ -92,22 +77,18 @@ def open_cells(folder: Path, dataset: str, clean: Dataset | None = None) -> Fold
     checked = as_labels(stacked, rows, dataset_info(dataset).num_classes)
     if (
         rows == 0
-        or rows % SEVERITIES
-        or (checked.reshape(SEVERITIES, -1) != checked[: rows // SEVERITIES]).any()
+        or rows % len(SEVERITIES)
+        or (checked.reshape(len(SEVERITIES), -1) != checked[: rows // len(SEVERITIES)]).any()
     ):
-        raise DataError(
-            f"{folder / 'labels.npy'} must hold the same labels {SEVERITIES} times; it has {rows} values."
-        )
-    labels = checked[: rows // SEVERITIES]
+        raise DataError(f"{folder / 'labels.npy'} must hold the same labels 5 times; it has {rows} values.")
+    labels = checked[: rows // len(SEVERITIES)]
     if clean is not None and not np.array_equal(clean.labels, labels):
         raise DataError(
             f"the clean images are not those of {folder}: the labels differ. Give the test set, in its order."
         )
-    names = [name for name in BENCHMARK_ORDER if (folder / f"{name}.npy").is_file()]
+    names = [name for name in NAMES if (folder / f"{name}.npy").is_file()]
     if not names:
-        raise DataError(
-            f"{folder} has no <corruption>.npy, such as {BENCHMARK_ORDER[0]}.npy. Is it a CIFAR-C folder?"
-        )
+        raise DataError(f"{folder} has no <corruption>.npy, such as {NAMES[0]}.npy. Is it a CIFAR-C folder?")
     files = {name: _mapped(folder / f"{name}.npy", rows) for name in names}
     return FolderCells(folder.name, files, labels, clean)
 

@@ -18,12 +18,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from leantta.data.cells import CLEAN, Cells
+from leantta.data.corruptions.names import SEVERITIES
 from leantta.data.datasets import Inputs, Labels, model_inputs
 from leantta.data.seeds import derived
 from leantta.data.streams import Domain, Setting, Stream
 from leantta.errors import SettingError
 
-SEVERITIES = (1, 2, 3, 4, 5)
 WORST = SEVERITIES[-1]
 
 Step = tuple[Domain, Labels]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from leantta.data.corruptions.table import FAMILIES
+from leantta.data.corruptions.names import FAMILIES
 from leantta.errors import RecordError
 from leantta.evaluate.record import Record, read_record
 from leantta.files import existing
