@@ -64,8 +64,7 @@ class AdaptiveNorm(nn.Module):
                 f"{type(self).__name__}({self.num_features}) takes (n, {self.num_features}, ...) of rank "
                 f"{' or '.join(map(str, self.dims))}, got {tuple(x.shape)}"
             )
-        wide = F.wide(x.dtype)
-        source = F.Stats(self.running_mean.to(wide), self.running_var.to(wide))
+        source, gamma, beta = self._values(F.wide(x.dtype))
         shift = F.measure(x, source)
         reading = self._read(shift, source)
         if not self.adapt_vectors and F.has_one_position(x):
@@ -73,9 +72,16 @@ class AdaptiveNorm(nn.Module):
         if self.watcher is not None:
             self.watcher(reading)
         between = self._between(reading.weight) if self.mixture_variance else None
-        gamma = torch.ones_like(source.mean) if self.weight is None else self.weight.to(wide)
-        beta = torch.zeros_like(source.mean) if self.bias is None else self.bias.to(wide)
         return F.normalize(x, F.blend(source, shift, reading.weight, between), gamma, beta, self.eps)
+
+    def _values(self, dtype: torch.dtype) -> tuple[F.Stats, Tensor, Tensor]:
+        """Return the source statistics and the affine parameters, each (c,), in the precision to compute in."""
+        mean, var = self.running_mean, self.running_var
+        gamma: Tensor = torch.ones_like(mean) if self.weight is None else self.weight
+        beta: Tensor = torch.zeros_like(mean) if self.bias is None else self.bias
+        if mean.dtype is dtype:  # the usual case, and four operators less
+            return F.Stats(mean, var), gamma, beta
+        return F.Stats(mean.to(dtype), var.to(dtype)), gamma.to(dtype), beta.to(dtype)
 
     def _read(self, shift: F.Shift, source: F.Stats) -> F.Reading:
         if isinstance(self.gate, PaperGate):
