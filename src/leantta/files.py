@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from leantta.errors import MissingFileError, StorageError
+from leantta.errors import LeanTTAError, MissingFileError, StorageError
 
 
 @contextmanager
@@ -27,18 +27,20 @@ def replacing(target: Path) -> Iterator[Path]:
         yield part
         part.chmod(0o644)
         part.replace(target)
+    except LeanTTAError:  # the block failed for a reason of its own, which it has explained
+        raise
     except OSError as e:
         raise StorageError(f"cannot write {target}: {e.strerror or e}. Nothing was changed.") from e
     finally:
         part.unlink(missing_ok=True)
 
 
-def existing(path: Path, what: str) -> Path:
+def existing(path: Path, what: str, hint: str = "Check the path.") -> Path:
     """Return `path` if something is there.
 
     Raises:
-        MissingFileError: there is not; the message names `what` was wanted.
+        MissingFileError: there is not; the message names `what` was wanted, and the hint says what to do.
     """
     if not path.exists():
-        raise MissingFileError(f"no {what} at {path}. Check the path.")
+        raise MissingFileError(f"no {what} at {path}. {hint}")
     return path

@@ -119,11 +119,11 @@ def normalize(x: Tensor, stats: Stats, gamma: Tensor, beta: Tensor, eps: float) 
     if x.is_contiguous() and n and not stats.mean.requires_grad:
         # Seen as one sample of n*c channels, torch's own kernel does it in a single pass; it has no gradient
         # for the statistics, which only training would ask for.
+        mean, var = stats.mean.view(-1), stats.var.view(-1)
         if n == 1:
-            return batch_norm(x, stats.mean[0], stats.var[0], gamma, beta, eps=eps)
-        merged, mean, var = x.view(1, n * c, *x.shape[2:]), stats.mean.view(-1), stats.var.view(-1)
+            return batch_norm(x, mean, var, gamma, beta, eps=eps)
         gammas, betas = gamma.expand(n, c).reshape(-1), beta.expand(n, c).reshape(-1)
-        return batch_norm(merged, mean, var, gammas, betas, eps=eps).view(x.shape)
+        return batch_norm(x.view(1, n * c, *x.shape[2:]), mean, var, gammas, betas, eps=eps).view(x.shape)
     scale = gamma * torch.rsqrt(stats.var + eps)  # (n, c)
     offset = torch.addcmul(beta, stats.mean, scale, value=-1)
     return torch.addcmul(along_channels(offset, x), x, along_channels(scale, x)).to(x.dtype)

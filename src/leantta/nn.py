@@ -75,7 +75,7 @@ class AdaptiveNorm(nn.Module):
         return F.normalize(x, F.blend(source, shift, reading.weight, between), gamma, beta, self.eps)
 
     def _values(self, dtype: torch.dtype) -> tuple[F.Stats, Tensor, Tensor]:
-        """Return the source statistics and the affine parameters, each (c,), in the precision to compute in."""
+        """Return the source statistics and the affine parameters, each (c,), in that precision."""
         mean, var = self.running_mean, self.running_var
         gamma: Tensor = torch.ones_like(mean) if self.weight is None else self.weight
         beta: Tensor = torch.zeros_like(mean) if self.bias is None else self.bias

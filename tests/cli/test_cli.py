@@ -43,7 +43,7 @@ def own_model(tmp_path) -> Path:
 
 
 def test_help_teaches_by_example(run):
-    for command in ("inspect", "eval", "corrupt", "demo", "report"):
+    for command in ("inspect", "eval", "corrupt", "demo", "report", "download"):
         done = run(command, "--help")
         assert done.returncode == 0
         assert "Examples:" in done.stdout
@@ -203,7 +203,8 @@ BAD_INPUT = [
     (("inspect", "my_model.py:build", "--input", "5,16,16"), "does not run on the example input"),
     (("inspect", "resnet18", "--adapt", "stem.*"), "'stem.*'"),
     (("report", "empty"), "no records"),
-    (("demo", "--images", "nowhere.npz"), "nowhere.npz"),
+    (("download", "cifar10", "-o", "SAMPLE"), "cannot write"),
+    (("demo", "--images", "nowhere.npz"), "error: no cifar10 images at nowhere.npz"),
 ]
 
 

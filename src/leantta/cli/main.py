@@ -11,6 +11,7 @@ import click
 from leantta import __version__
 from leantta.cli.corrupt import corrupt
 from leantta.cli.demo import demo
+from leantta.cli.download import download
 from leantta.cli.evaluation import evaluation
 from leantta.cli.inspection import inspection
 from leantta.cli.report import report
@@ -31,7 +32,7 @@ def cli() -> None:
     """
 
 
-for command in (demo, inspection, evaluation, report, corrupt):
+for command in (demo, inspection, evaluation, report, corrupt, download):
     cli.add_command(command)
 
 

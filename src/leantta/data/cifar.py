@@ -51,7 +51,7 @@ def load_images(path: Path, dataset: str = "cifar10", split: Split = "test") -> 
     info = dataset_info(dataset)
     if split not in ("train", "test"):
         raise SettingError(f"unknown split {split!r}; known: train, test.")
-    existing(path, f"{dataset} images")
+    existing(path, f"{dataset} images", f"Check the path; `leantta download {dataset}` fetches them.")
     images, labels = _read(path, dataset, split)
     if images.shape[1:3] != (_SIDE, _SIDE):
         raise DataError(
@@ -76,7 +76,7 @@ def _read(path: Path, dataset: str, split: Split) -> Batch:
     wanted = " or ".join(layout.files[split][0] for layout in _LAYOUTS[dataset])
     raise DataError(
         f"no {dataset} {split} images in {path}: neither it nor a folder in it has {wanted} "
-        f"or {dataset}.npz. leantta.data.download.download({dataset!r}, folder) fetches them."
+        f"or {dataset}.npz. `leantta download {dataset}` fetches them."
     )
 
 
