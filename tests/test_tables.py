@@ -49,3 +49,8 @@ def test_notes_come_below() -> None:
     table = Table(("a",), (("1",),), ("First.", "Second."))
     assert table.text() == "a\n1\nFirst.\nSecond."
     assert table.markdown() == "| a |\n|---:|\n| 1 |\n\nFirst. Second."
+
+
+def test_names_that_begin_with_a_digit_are_no_numbers() -> None:
+    assert render(["fed by"], [["0 (Conv2d)"], ["10 (Conv2d)"]]).splitlines()[1] == "0 (Conv2d)"
+    assert render(["gain"], [["+1.0 [+0.5, +1.5]"], ["9.0±0.1"]]).splitlines()[2] == "          9.0±0.1"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 MISSING = "-"
 
-_NUMBER = re.compile(r"[+-]?\d")
+_NUMBER = re.compile(r"[+-]?\d[\d.,]*%?(±[\d.]+)?( \[.*\])?")
 
 
 @dataclass(frozen=True)
@@ -71,4 +71,4 @@ def _plain(cell: str) -> str:
 def _numeric(rows: Sequence[Sequence[str]], columns: int) -> list[bool]:
     """Whether each column holds numbers, but for missing ones."""
     present = [[row[i] for row in rows if row[i] not in ("", MISSING)] for i in range(columns)]
-    return [bool(cells) and all(_NUMBER.match(cell) for cell in cells) for cells in present]
+    return [bool(cells) and all(_NUMBER.fullmatch(cell.strip()) for cell in cells) for cells in present]

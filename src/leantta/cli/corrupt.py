@@ -5,27 +5,22 @@ from pathlib import Path
 
 import click
 
+from leantta.data.corruptions.names import FAMILIES, NAMES, SEVERITIES
 from leantta.progress import Bar
 
 
 def _names(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
     """Return the corruptions that a list of names and families, split by commas, stands for."""
-    # Imported here: the other commands work where scipy and Pillow, which the table needs, are not installed.
-    from leantta.data.corruptions.names import FAMILIES
-    from leantta.data.corruptions.table import CORRUPTIONS
-
     chosen: set[str] = set()
     for word in (part.strip() for part in value.split(",")):
-        if word not in {*CORRUPTIONS, *FAMILIES, "all"}:
-            near = get_close_matches(word, [*CORRUPTIONS, *FAMILIES], n=1)
+        if word not in {*NAMES, *FAMILIES, "all"}:
+            near = get_close_matches(word, [*NAMES, *FAMILIES], n=1)
             hint = (
-                f"Did you mean {near[0]!r}?"
-                if near
-                else f"Known: {', '.join((*CORRUPTIONS, *FAMILIES, 'all'))}."
+                f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join((*NAMES, *FAMILIES, 'all'))}."
             )
             raise click.BadParameter(f"no corruption is called {word!r}. {hint}", context, parameter)
-        chosen.update(CORRUPTIONS if word == "all" else FAMILIES.get(word, (word,)))
-    return tuple(name for name in CORRUPTIONS if name in chosen)
+        chosen.update(NAMES if word == "all" else FAMILIES.get(word, (word,)))
+    return tuple(name for name in NAMES if name in chosen)
 
 
 def _severities(context: click.Context, parameter: click.Parameter, value: str) -> tuple[int, ...]:
@@ -86,7 +81,6 @@ def corrupt(
     same files. A run that was interrupted goes on where it stopped. The strengths are made for 32x32 pixels.
     """
     from leantta.data.corruptions.frost import WindowSource, window_source
-    from leantta.data.corruptions.names import SEVERITIES
     from leantta.data.corruptions.write import read_dataset, write_dataset, write_images
     from leantta.data.imagefiles import find_images
 

@@ -55,7 +55,8 @@ class Plan:
         ]
         counts = ", ".join(f"{action.value} {len(self.named(action))}" for action in Action)
         table = render(["#", "layer", "channels", "fed by", "action", "reason"], cells)
-        return "\n".join([table, "", f"{len(self.rows)} BatchNorm layers: {counts}", *self.notes])
+        total = f"{len(self.rows)} BatchNorm layer{'s' if len(self.rows) != 1 else ''}: {counts}"
+        return "\n".join([table, "", total, *self.notes])
 
 
 def plan(
