@@ -58,10 +58,15 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """
     rule = "|" + "|".join("---:" if number else "---" for number in _numeric(rows, len(header))) + "|"
     lines = [
-        "| " + " | ".join(_plain(cell).strip().replace("|", r"\|") for cell in row) + " |"
-        for row in [header, *rows]
+        "| " + " | ".join(_markdown_cell(_plain(cell)) for cell in row) + " |" for row in [header, *rows]
     ]
     return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def _markdown_cell(cell: str) -> str:
+    """Return the cell with what Markdown would eat kept: bars and leading spaces."""
+    text = cell.strip()
+    return "&nbsp;" * (len(cell.rstrip()) - len(text)) + text.replace("|", r"\|")
 
 
 def _plain(cell: str) -> str:
