@@ -31,6 +31,7 @@ EXPECTED = {
     "dense": {"all": "aaa", "none": "fkk"},
     "pre-activation": {"all": "aa", "none": "kf"},
     "subclass": {"all": "kaa", "none": "kff"},
+    "known subclass": {"all": "aaa", "none": "ffk"},
     "shared norm": {"all": "aa", "none": "kf"},
     "shared conv": {"all": "aa", "none": "kk"},
     "tied weights": {"all": "a", "none": "k"},
@@ -116,6 +117,12 @@ def test_the_activation_of_a_subclass_survives():
     lean = adapt(trained(WithSubclass()), IMAGES, "all")
     assert type(lean.bn1).__name__ == "BatchNormAct"
     assert isinstance(lean.bn2, AdaptiveNorm2d)
+    known = adapt(trained(ZOO["known subclass"]()), IMAGES, "all")
+    assert [type(layer).__name__ for layer in known.get_submodule("1").children()] == [
+        "AdaptiveNorm2d",
+        "Identity",
+        "ReLU",
+    ]
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])

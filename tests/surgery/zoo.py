@@ -119,6 +119,32 @@ class WithSubclass(nn.Module):
         return self.bn3(self.conv3(self.bn2(self.conv2(self.bn1(self.conv1(x)))))).mean((2, 3))
 
 
+class KnownSubclass(nn.BatchNorm2d):
+    """Stands in for timm's layer of that name, which normalises and then applies `drop` and `act`."""
+
+    def __init__(self, channels: int, act: nn.Module) -> None:
+        super().__init__(channels)
+        self.drop, self.act = nn.Identity(), act
+
+    def forward(self, x: Tensor) -> Tensor:
+        activated: Tensor = self.act(self.drop(super().forward(x)))
+        return activated
+
+
+KnownSubclass.__module__, KnownSubclass.__qualname__ = "timm.layers.norm_act", "BatchNormAct2d"
+
+
+def with_known_subclass() -> nn.Module:
+    return nn.Sequential(
+        nn.Conv2d(3, 4, 3),
+        KnownSubclass(4, nn.ReLU()),
+        nn.Conv2d(4, 4, 3),
+        KnownSubclass(4, nn.Hardswish()),
+        nn.MaxPool2d(2),
+        KnownSubclass(4, nn.SiLU()),
+    )
+
+
 class SharedNorm(nn.Module):
     """One BatchNorm behind two convolutions."""
 
@@ -250,6 +276,7 @@ ZOO = {
     "dense": Dense,
     "pre-activation": PreActivation,
     "subclass": WithSubclass,
+    "known subclass": with_known_subclass,
     "shared norm": SharedNorm,
     "shared conv": SharedConv,
     "tied weights": TiedWeights,

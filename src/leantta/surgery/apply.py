@@ -10,7 +10,15 @@ from leantta.functional import Spread, wide
 from leantta.gates import CalibratedGate, Gate, GateName, gate_of
 from leantta.nn import AdaptiveNorm, ChannelAffine
 from leantta.surgery.fuse import fuse
-from leantta.surgery.layers import ADAPTIVE, BatchNorm, affine, batchnorms, source_stats, unwrap
+from leantta.surgery.layers import (
+    BatchNorm,
+    adaptive_type,
+    affine,
+    batchnorms,
+    followers,
+    source_stats,
+    unwrap,
+)
 from leantta.surgery.observe import observe
 from leantta.surgery.plan import Action, Plan, plan
 from leantta.surgery.select import Selector
@@ -82,13 +90,14 @@ def apply(
             layer = _adaptive(norm, chosen, mixture_variance, adapt_vectors)
             if spreads is not None:
                 layer.mean_spread, layer.var_spread = (value.clone() for value in spreads[row.name])
-            new[norm] = layer
+            new[norm] = _with_followers(layer, norm)
         elif row.action is Action.FUSE:
             assert row.producer is not None  # the planner fuses nothing without one
             producer = lean.get_submodule(row.producer)
-            new[producer], new[norm] = fuse(producer, norm), nn.Identity()
+            new[producer], new[norm] = fuse(producer, norm), _with_followers(nn.Identity(), norm)
         elif not row.untouched:
-            new[norm] = ChannelAffine(*affine(norm)).to(wide(source_stats(norm).var.dtype))
+            fixed = ChannelAffine(*affine(norm)).to(wide(source_stats(norm).var.dtype))
+            new[norm] = _with_followers(fixed, norm)
     return _replaced(lean, new)
 
 
@@ -112,7 +121,9 @@ def _check(
 
 def _adaptive(norm: BatchNorm, gate: Gate, mixture_variance: bool, adapt_vectors: bool) -> AdaptiveNorm:
     """Return an adaptive layer with the parameters and statistics of a BatchNorm."""
-    layer = ADAPTIVE[type(norm)](
+    kind = adaptive_type(norm)
+    assert kind is not None  # the planner adapts no unknown subclass
+    layer = kind(
         norm.num_features,
         gate=gate,
         eps=norm.eps,
@@ -124,6 +135,12 @@ def _adaptive(norm: BatchNorm, gate: Gate, mixture_variance: bool, adapt_vectors
     source = source_stats(norm)
     layer.running_mean, layer.running_var = source.mean, source.var
     return layer.eval()
+
+
+def _with_followers(layer: nn.Module, norm: BatchNorm) -> nn.Module:
+    """Return the layer, followed by what the BatchNorm applied after normalising, such as an activation."""
+    rest = followers(norm)
+    return nn.Sequential(layer, *rest) if rest else layer
 
 
 def _replaced(model: nn.Module, new: Mapping[nn.Module, nn.Module]) -> nn.Module:

@@ -1,7 +1,7 @@
 """Which BatchNorm layers a model has, and whether their statistics can be used.
 
 Layers are recognised by exact type: a subclass may hide an activation, so an unknown one is listed but never
-replaced.
+replaced. Known subclasses are named in full, with the modules that they apply after normalising.
 """
 
 from collections.abc import Mapping
@@ -20,6 +20,11 @@ ADAPTIVE: Mapping[type[nn.Module], type[AdaptiveNorm]] = {
     nn.SyncBatchNorm: AdaptiveNorm,  # any rank
 }
 
+FOLLOWED: Mapping[str, tuple[type[AdaptiveNorm], tuple[str, ...]]] = {
+    "timm.layers.norm_act.BatchNormAct2d": (AdaptiveNorm2d, ("drop", "act")),
+}
+"""Subclasses that normalise and then apply modules of their own; by name, since timm is no dependency."""
+
 BatchNorm = nn.modules.batchnorm._BatchNorm
 
 WRAPPERS = (nn.DataParallel, nn.parallel.DistributedDataParallel)
@@ -34,6 +39,22 @@ def unwrap(model: nn.Module) -> nn.Module:
             model = inner
         else:
             return model
+
+
+def adaptive_type(layer: BatchNorm) -> type[AdaptiveNorm] | None:
+    """Return the adaptive layer that can take this one's place; None for an unknown subclass."""
+    known = ADAPTIVE.get(type(layer))
+    return FOLLOWED[_full_name(layer)][0] if known is None and _full_name(layer) in FOLLOWED else known
+
+
+def followers(layer: BatchNorm) -> list[nn.Module]:
+    """Return the modules that the layer applies after normalising: none for a BatchNorm of torch."""
+    _, names = FOLLOWED.get(_full_name(layer), (None, ()))
+    return [layer.get_submodule(name) for name in names]
+
+
+def _full_name(layer: nn.Module) -> str:
+    return f"{type(layer).__module__}.{type(layer).__qualname__}"
 
 
 def batchnorms(model: nn.Module) -> dict[str, BatchNorm]:

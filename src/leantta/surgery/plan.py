@@ -6,7 +6,7 @@ from enum import Enum
 from torch import nn
 
 from leantta.errors import NoLayerMatchedError
-from leantta.surgery.layers import ADAPTIVE, BatchNorm, batchnorms, unwrap
+from leantta.surgery.layers import BatchNorm, adaptive_type, batchnorms, unwrap
 from leantta.surgery.select import Selector, select
 from leantta.surgery.trace import FUSABLE, Inputs, Trace, Visit, trace
 from leantta.tables import render
@@ -110,7 +110,7 @@ def _decide(name: str, norm: BatchNorm, run: Trace, model: nn.Module, chosen: bo
 
 def _irreplaceable(norm: BatchNorm) -> str | None:
     """Return why no other layer may take this one's place, or None when one may."""
-    if type(norm) not in ADAPTIVE:
+    if adaptive_type(norm) is None:
         return f"{type(norm).__name__} is a subclass that may do more than normalise"
     if _has_hooks(norm):
         return "has hooks, which a new layer would lose"
