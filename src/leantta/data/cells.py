@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from leantta.data.corruptions.names import NAMES
+from leantta.data.corruptions.names import EDITION, NAMES
 from leantta.data.datasets import Dataset, Labels, Pixels
 from leantta.errors import MissingExtraError
 
@@ -49,12 +49,12 @@ class GeneratedCells:
 
     @property
     def name(self) -> str:
-        """How the images come about; frost has two kinds of windows, and records must tell them apart."""
+        """How the images come about: all that changes them, since records must tell them apart."""
         try:
             from leantta.data.corruptions.frost import window_source
         except ModuleNotFoundError:  # no corruption can be made here, only clean images shown
             return "generated"
-        return f"generated, frost by {window_source().value}"
+        return f"generated, edition {EDITION}, frost by {window_source().value}"
 
     @cached_property
     def fingerprint(self) -> str:
