@@ -3,11 +3,15 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from leantta.cli import options
 from leantta.errors import SettingError
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 @click.command("inspect")
@@ -90,10 +94,9 @@ def _shape(text: str) -> tuple[int, ...]:
 
 
 def _most_shifted(
-    network: object, text: str, source: Path | None, field: Path | None, dataset: str
+    network: "nn.Module", text: str, source: Path | None, field: Path | None, dataset: str
 ) -> list[str]:
     import torch
-    from torch import nn
 
     from leantta.data.cifar import load_images
     from leantta.data.datasets import Pixels, dataset_info, model_inputs
@@ -103,7 +106,6 @@ def _most_shifted(
     from leantta.surgery.observe import observe, shifts
     from leantta.surgery.select import most_shifted
 
-    assert isinstance(network, nn.Module)
     if source is None or field is None:
         raise click.UsageError("--adapt shift:N needs --source and --field, the images to compare.")
     count = text.removeprefix("shift:")

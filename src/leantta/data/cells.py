@@ -11,9 +11,9 @@ from typing import Protocol
 
 import numpy as np
 
-from leantta.data.corruptions.names import EDITION, NAMES
+from leantta.data.corruptions.names import NAMES
 from leantta.data.datasets import Dataset, Labels, Pixels
-from leantta.errors import MissingExtraError
+from leantta.extras import missing_extra
 
 CLEAN = "clean"
 
@@ -51,10 +51,10 @@ class GeneratedCells:
     def name(self) -> str:
         """How the images come about: all that changes them, since records must tell them apart."""
         try:
-            from leantta.data.corruptions.frost import window_source
+            from leantta.data.corruptions.frost import made_by
         except ModuleNotFoundError:  # no corruption can be made here, only clean images shown
             return "generated"
-        return f"generated, edition {EDITION}, frost by {window_source().value}"
+        return f"generated, {made_by()}"
 
     @cached_property
     def fingerprint(self) -> str:
@@ -81,7 +81,7 @@ class GeneratedCells:
         try:  # here, not above: clean images need no scipy, and a device may not have it
             from leantta.data.corruptions.apply import corrupt
         except ModuleNotFoundError as e:
-            raise MissingExtraError(f"corrupting images needs {e.name}: pip install 'leantta[bench]'.") from e
+            raise missing_extra(e) from e
         one_by_one = [
             corrupt(image[None], corruption, severity, seed=seed, first=int(index))
             for image, index in zip(chosen, indices, strict=True)

@@ -10,7 +10,6 @@ A folder that contains one of these (or `cifar10.npz`) will do; a folder may hol
 for.
 """
 
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ import numpy.typing as npt
 
 from leantta.data.cifar_pickle import read_batch
 from leantta.data.datasets import Dataset, Split, dataset_info
+from leantta.data.npz import read_arrays
 from leantta.errors import DataError, SettingError
 from leantta.files import existing
 
@@ -86,22 +86,8 @@ def _with_children(folder: Path) -> Iterator[Path]:
 
 
 def _read_npz(path: Path, split: Split) -> Batch:
-    try:
-        with path.open("rb") as f, np.load(f, allow_pickle=False) as arrays:
-            if not isinstance(arrays, np.lib.npyio.NpzFile):
-                raise DataError(
-                    f"{path} is not a .npz file with x_{split} and y_{split}: it holds one array."
-                )
-            missing = [name for name in (f"x_{split}", f"y_{split}") if name not in arrays]
-            if missing:
-                found = ", ".join(arrays.files) or "nothing"
-                raise DataError(f"{path} has no array {' and '.join(missing)}; it has {found}. Rename them.")
-            images = arrays[f"x_{split}"]
-            return (images if images.ndim == 4 else _images(images)), arrays[f"y_{split}"]
-    except DataError:
-        raise
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as e:
-        raise DataError(f"cannot read {path} as .npz: {e}. Make or fetch it again.") from e
+    images, labels = read_arrays(path, [f"x_{split}", f"y_{split}"])
+    return (images if images.ndim == 4 else _images(images)), labels
 
 
 def _images(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -15,6 +15,7 @@ from PIL import Image
 
 from leantta.data.corruptions.draws import Draws
 from leantta.data.corruptions.ice import WINDOWS, freeze
+from leantta.data.corruptions.names import EDITION
 from leantta.data.corruptions.pixels import Images
 from leantta.data.corruptions.sampling import mirrored
 from leantta.errors import MissingExtraError
@@ -37,6 +38,15 @@ def window_source() -> WindowSource:
     True
     """
     return WindowSource.FORMULA if _photographs() is None else WindowSource.PHOTOGRAPHS
+
+
+def made_by() -> str:
+    """Return what else than the seed decides how images come out here, for whatever must not mix them up.
+
+    >>> made_by().startswith("edition ")
+    True
+    """
+    return f"edition {EDITION}, frost by {window_source().value}"
 
 
 def pieces(draws: Draws, height: int, width: int, source: WindowSource) -> Images:

@@ -7,7 +7,6 @@ refuses, before it writes anything, to replace what was made otherwise unless to
 
 import hashlib
 import json
-import zipfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leantta.data.corruptions.apply import check_images, corrupt
-from leantta.data.corruptions.frost import window_source
+from leantta.data.corruptions.frost import made_by
 from leantta.data.corruptions.names import SEVERITIES
 from leantta.data.corruptions.pixels import Images
 from leantta.data.imagefiles import read_image, read_note, write_png
+from leantta.data.npz import read_arrays
 from leantta.errors import DataError
 from leantta.files import existing, replacing
 from leantta.progress import Progress, silent
@@ -149,22 +149,7 @@ def read_dataset(path: Path) -> tuple[Images, NDArray[np.uint8]]:
         DataError: it is not such a file, or images and labels do not belong together.
     """
     existing(path, "data set")
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            images, labels = np.asarray(arrays["x_test"]), np.asarray(arrays["y_test"])
-    except (
-        OSError,
-        ValueError,
-        EOFError,
-        KeyError,
-        IndexError,
-        TypeError,
-        AttributeError,
-        zipfile.BadZipFile,
-    ) as e:
-        raise DataError(
-            f"cannot read x_test and y_test of {path}: {e}. Is it a whole .npz file with both?"
-        ) from e
+    images, labels = read_arrays(path, ["x_test", "y_test"])
     check_images(images)
     labels = labels.reshape(-1) if labels.shape == (len(images), 1) else labels
     if labels.shape != (len(images),) or not np.issubdtype(labels.dtype, np.integer):
@@ -200,8 +185,7 @@ def _complete(target: Path, found: str | None, wanted: str) -> bool:
 
 
 def _recipe(source: str, name: str, severity: str, seed: int) -> str:
-    windows = f", windows by {window_source().value}" if name == "frost" else ""
-    return f"{name}, {severity}, seed {seed}, source {source}{windows}"
+    return f"{name}, {severity}, seed {seed}, source {source}, {made_by()}"
 
 
 def _digest(values: NDArray[np.uint8]) -> str:

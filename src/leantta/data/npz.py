@@ -1,0 +1,41 @@
+"""Arrays out of a `.npz` file: all that are asked for, or an error that says what is there instead."""
+
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leantta.errors import DataError
+
+_UNREADABLE = (
+    *(OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError),
+    *(LookupError, TypeError, AttributeError, MemoryError),
+)
+"""What zipfile, zlib and numpy raise for damaged files; the second row is for headers that lie."""
+
+
+def read_arrays(path: Path, names: Sequence[str]) -> list[npt.NDArray[Any]]:
+    """Return the arrays with these names; nothing in the file is run.
+
+    Raises:
+        DataError: it is damaged, is no `.npz` file, or lacks one of them.
+    """
+    wanted = " and ".join(names)
+    try:
+        with path.open("rb") as file:
+            arrays = np.load(file, allow_pickle=False)
+            if not isinstance(arrays, np.lib.npyio.NpzFile):
+                raise DataError(f"{path} is not a .npz file with {wanted}: it holds one array.")
+            missing = [name for name in names if name not in arrays]
+            if missing:
+                found = ", ".join(arrays.files) or "nothing"
+                raise DataError(f"{path} has no array {' and '.join(missing)}; it has {found}. Rename them.")
+            return [np.asarray(arrays[name]) for name in names]
+    except DataError:
+        raise
+    except _UNREADABLE as e:
+        raise DataError(f"cannot read {path} as .npz: {e}. Make or fetch it again.") from e
