@@ -7,6 +7,7 @@ LeanTTAError
 ├── NoLayerMatchedError    (LookupError)        a selector names no layer
 ├── BadStatisticsError     (ValueError)         running statistics that cannot be right
 ├── CheckpointError        (ValueError)         weights that cannot be read or do not fit
+├── ArtifactError          (ValueError)         a model file that is damaged, foreign or too new
 ├── DataError              (ValueError)         images, clips or labels that cannot be used
 ├── RecordError            (ValueError)         a record that is damaged or belongs to another run
 ├── MissingFileError       (FileNotFoundError)  a path with nothing behind it
@@ -45,6 +46,10 @@ class BadStatisticsError(LeanTTAError, ValueError):
 
 class CheckpointError(LeanTTAError, ValueError):
     """Weights cannot be read, or do not fit the model."""
+
+
+class ArtifactError(LeanTTAError, ValueError):
+    """A model file is damaged, foreign or too new."""
 
 
 class DataError(LeanTTAError, ValueError):

@@ -7,8 +7,11 @@ from leantta.errors import MissingExtraError
 EXTRA_OF: Mapping[str, str] = {
     "torch": "convert",
     "safetensors": "convert",
+    "onnx": "convert",
+    "onnxscript": "convert",
     "scipy": "bench",
-    "PIL": "bench",
+    "PIL": "images",
+    "openvino": "openvino",
     "soundfile": "audio",
 }
 

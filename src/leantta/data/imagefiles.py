@@ -1,19 +1,21 @@
 """Image files: found, read as RGB bytes (height, width, 3), and written as PNG.
 
 PNG, JPEG, BMP and WebP are read; a photograph is turned upright as its camera noted, transparency is dropped,
-and of an animation the first picture is taken.
+and of an animation the first picture is taken. Without Pillow the usual kinds of PNG are still read.
 """
 
 import struct
 import warnings
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps, PngImagePlugin
 
-from leantta.errors import DataError
+from leantta.data.png import SIGNATURE, check_size, needs_pillow, read_png
+from leantta.errors import DataError, LeanTTAError
 from leantta.files import existing, replacing
 
 Pixels = NDArray[np.uint8]
@@ -23,15 +25,7 @@ SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".webp")
 
 _NOTE = "leantta"  # the keyword of the PNG text that holds a note
 
-_UNREADABLE = (
-    OSError,
-    SyntaxError,
-    ValueError,
-    EOFError,
-    struct.error,
-    Image.DecompressionBombError,
-    Image.DecompressionBombWarning,
-)
+_UNREADABLE = (OSError, SyntaxError, ValueError, EOFError, struct.error)
 """What Pillow raises for damaged files; SyntaxError is its word for a broken PNG chunk."""
 
 
@@ -42,9 +36,8 @@ def find_images(path: Path) -> tuple[Path, ...]:
         MissingFileError: there is nothing at `path`.
         DataError: the file is no image by its ending, or the folder has none.
     """
-    existing(path, "image or folder of images")
     known = ", ".join(SUFFIXES)
-    if not path.is_dir():
+    if not _existing(path, "image or folder of images").is_dir():
         if path.suffix.lower() not in SUFFIXES:
             raise DataError(f"{path} does not end like an image. Known endings: {known}.")
         return (path,)
@@ -71,24 +64,79 @@ def read_image(path: Path) -> Pixels:
 
     Raises:
         MissingFileError: there is nothing at `path`.
-        DataError: it is not an image, is damaged or cut off, or has more than 8 bits per value.
+        DataError: it is not an image, is damaged, cut off or too large, or has more than 8 bits per value.
+        MissingExtraError: it is of a kind that needs Pillow, which is not installed.
     """
-    existing(path, "image")
+    try:
+        with _existing(path, "image").open("rb") as file:
+            return _decode(file, str(path))
+    except OSError as e:
+        if isinstance(e, LeanTTAError):
+            raise
+        raise _unreadable(str(path), e) from e
+
+
+def decode_image(data: bytes, name: str) -> Pixels:
+    """Return the image in the bytes of a file, as `read_image` does; `name` is for messages."""
+    return _decode(BytesIO(data), name)
+
+
+def begins_like_image(data: bytes) -> bool:
+    """Tell whether bytes begin like one of the formats that are read.
+
+    >>> begins_like_image(b"BMW.png"), begins_like_image(b"\\xff\\xd8\\xff\\xe0")
+    (False, True)
+    """
+    return (
+        data.startswith((SIGNATURE, b"\xff\xd8\xff"))
+        or (data[:4] == b"RIFF" and data[8:12] == b"WEBP")
+        or (data[:2] == b"BM" and data[6:10] == bytes(4))
+    )
+
+
+def _decode(file: BinaryIO, name: str) -> Pixels:
+    head = file.read(len(SIGNATURE))
+    file.seek(0)
+    if not head:
+        raise DataError(f"cannot read {name} as an image: the file is empty. Repair or remove it.")
+    try:
+        from PIL import Image, ImageOps, UnidentifiedImageError
+    except ModuleNotFoundError as e:
+        if head == SIGNATURE:
+            return read_png(file, name)
+        raise needs_pillow(name, "is not a PNG") from e
+    bombs = (Image.DecompressionBombError, Image.DecompressionBombWarning)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "error", Image.DecompressionBombWarning
-            )  # a giant: refuse before it is decoded
-            with Image.open(path) as image:
+            warnings.simplefilter("error", Image.DecompressionBombWarning)  # refuse before it is decoded
+            with Image.open(file) as image:
+                check_size(*image.size, name)
                 if image.mode.startswith(("I", "F")):
-                    raise DataError(f"{path} has more than 8 bits per value. Save it with 8.")
-                upright = ImageOps.exif_transpose(image)
-                return np.array(upright.convert("RGB"))
+                    raise DataError(f"{name} has more than 8 bits per value. Save it with 8.")
+                return np.array(ImageOps.exif_transpose(image).convert("RGB"))
     except DataError:
         raise
+    except bombs as e:
+        raise DataError(f"{name} is too large: {e} Scale it down first.") from e
+    except UnidentifiedImageError as e:
+        raise _unreadable(name, ValueError("it is none that we know")) from e
     except _UNREADABLE as e:
-        reason = (e.strerror if isinstance(e, OSError) else None) or str(e) or type(e).__name__
-        raise DataError(f"cannot read {path} as an image: {reason}. Repair or remove it.") from e
+        raise _unreadable(name, e) from e
+
+
+def _unreadable(name: str, error: Exception) -> DataError:
+    reason = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+    return DataError(f"cannot read {name} as an image: {reason}. Repair or remove it.")
+
+
+def _existing(path: Path, what: str) -> Path:
+    """Return `path` if something is there; a path that no file system takes is an error of its own."""
+    try:
+        return existing(path, what)
+    except OSError as e:
+        if isinstance(e, LeanTTAError):
+            raise
+        raise DataError(f"no {what} at {path}: {e.strerror or e}. Check the path.") from e
 
 
 def read_batch(paths: Sequence[Path]) -> Pixels:
@@ -115,6 +163,8 @@ def write_png(path: Path, image: Pixels, note: str = "") -> None:
     Raises:
         StorageError: the file cannot be written.
     """
+    from PIL import Image, PngImagePlugin
+
     text = PngImagePlugin.PngInfo()
     if note:
         text.add_text(_NOTE, note)
@@ -124,10 +174,12 @@ def write_png(path: Path, image: Pixels, note: str = "") -> None:
 
 def read_note(path: Path) -> str | None:
     """Return the note that `write_png` left in the file; None if it has none or is not a whole PNG."""
+    from PIL import Image
+
     try:
         with Image.open(path) as image:
             note = image.info.get(_NOTE) if image.format == "PNG" else None
-    except _UNREADABLE:
+    except (*_UNREADABLE, Image.DecompressionBombError, Image.DecompressionBombWarning):
         return None
     return note if isinstance(note, str) else None
 

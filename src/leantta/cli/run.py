@@ -1,0 +1,220 @@
+"""`leantta run`: what a model file says of images."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from leantta.errors import DataError, LeanTTAError, MissingExtraError, MissingFileError, SettingError
+from leantta.tables import MISSING
+
+if TYPE_CHECKING:
+    from leantta.data.imagefiles import Pixels
+    from leantta.runtime.session import Prediction, Session
+
+Source = tuple[str, Callable[[], "Pixels"]]
+"""The name of an image, and what reads it."""
+
+_MAX_STDIN_BYTES = 268_435_456
+_UNKNOWN_WIDTH = 24  # of the paths that have not come yet
+
+engine_option = click.option(
+    "--engine",
+    type=click.Choice(["onnxruntime", "openvino"]),
+    default="onnxruntime",
+    show_default=True,
+    help="What computes the model.",
+)
+
+
+@click.command("run")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--top", type=click.IntRange(min=1), default=1, show_default=True, help="Best labels to show.")
+@click.option("--explain", is_flag=True, help="Show by layer how far the image is from the training data.")
+@engine_option
+@click.option("--threads", type=click.IntRange(min=1), help="Threads for one prediction. [default: all]")
+@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each image.")
+@click.pass_context
+def run(
+    context: click.Context,
+    model: Path,
+    paths: tuple[str, ...],
+    top: int,
+    explain: bool,
+    engine: str,
+    threads: int | None,
+    as_json: bool,
+) -> None:
+    """Say what is in images, with the model file MODEL that `leantta convert` made.
+
+    PATH is an image, a folder of images, or - for standard input: the bytes of an image, or paths, one to a
+    line. Images of another size are scaled to cover the model's input and cut in the centre. A shift of 0
+    means like the training data; of those, 1 in 100 exceeds 1. The latency is the engine's alone.
+
+    An image that cannot be read is reported, the others still run, and the exit code is 1.
+
+    \b
+    Examples:
+      leantta run model.onnx cat.png
+      leantta run model.onnx photos/ --top 3 --explain
+      leantta run model.onnx photos/ --json > predictions.jsonl
+      find /data -name '*.png' | leantta run model.onnx -
+    """
+    import numpy as np
+
+    from leantta.runtime.fit import check_takes_images
+    from leantta.runtime.session import load
+
+    with load(model, engine=engine, threads=threads) as session:
+        check_takes_images(session.info)
+        if explain and not session.info.layers:
+            raise SettingError(f"{model} has no distances to explain with: nothing adapts in it.")
+        channels, *sizes = session.info.input.shape
+        session.run(np.zeros((1, *sizes, channels), np.uint8))  # the first run is slow, and is not counted
+        sources: Iterator[Source] | list[Source] = _sources(paths)
+        if "-" not in paths:
+            sources = list(sources)
+        show = _show_json if as_json else _Table(session, sources).show
+        failures = 0
+        for name, read in sources:
+            prediction = _predict(session, read)
+            if isinstance(prediction, LeanTTAError):
+                failures += 1
+                _show_error(name, prediction, as_json)
+            else:
+                show(name, _facts(session, prediction, top, explain))
+    if failures:
+        context.exit(1)
+
+
+def _predict(session: "Session", read: Callable[[], "Pixels"]) -> "Prediction | LeanTTAError":
+    """Return what the model says of an image, or why the image cannot be used."""
+    from leantta.runtime.fit import fit
+
+    try:
+        return session.predict_one(fit(read(), session.info))
+    except (DataError, MissingFileError, MissingExtraError) as e:
+        return e
+
+
+def _facts(session: "Session", prediction: "Prediction", top: int, explain: bool) -> dict[str, Any]:
+    """Return what is shown of a prediction, rounded to what is meant."""
+    from leantta.runtime.probabilities import probabilities
+
+    facts: dict[str, Any] = {
+        "label": prediction.label,
+        "probability": round(prediction.probability, 6),
+        "shift": None if prediction.shift is None else round(prediction.shift, 6),
+        "latency_ms": round(prediction.latency_ms, 3),
+    }
+    if top > 1:
+        chances = probabilities(prediction.logits)
+        best = (-chances).argsort(kind="stable")[:top].tolist()
+        facts["top"] = [
+            {"label": session.info.label(i), "probability": round(float(chances[i]), 6)} for i in best
+        ]
+    if explain and prediction.distances is not None:
+        facts["distances"] = {layer: round(value, 6) for layer, value in prediction.distances.items()}
+    return facts
+
+
+def _show_json(name: str, facts: dict[str, Any]) -> None:
+    click.echo(json.dumps({"path": name, **facts}))
+
+
+def _show_error(name: str, error: LeanTTAError, as_json: bool) -> None:
+    message = " ".join(str(error).split())
+    if as_json:
+        click.echo(json.dumps({"path": name, "error": message}))
+    else:
+        click.echo(_printable(f"error: {message}"), err=True)
+
+
+class _Table:
+    """A table that is printed row by row, its widths known before the first."""
+
+    def __init__(self, session: "Session", sources: Iterator[Source] | list[Source]) -> None:
+        names = [name for name, _ in sources] if isinstance(sources, list) else []
+        labels = session.info.classes or [str(index) for index in range(max(session.info.outputs, 2))]
+        self.widths = (
+            max([4, *map(len, names)]) if names else _UNKNOWN_WIDTH,
+            max(5, *map(len, labels)),
+            *map(len, ("probability", "  shift", "latency_ms")),
+        )
+        self.begun = False
+
+    def show(self, name: str, facts: dict[str, Any]) -> None:
+        if not self.begun:
+            self.line("path", "label", "probability", "shift", "latency_ms")
+            self.begun = True
+        shift = MISSING if facts["shift"] is None else f"{facts['shift']:.3f}"
+        others = [f"{best['label']} {best['probability']:.3f}" for best in facts.get("top", [])[1:]]
+        numbers = (f"{facts['probability']:.3f}", shift, f"{facts['latency_ms']:.2f}")
+        self.line(name, facts["label"], *numbers, ", ".join(others))
+        for layer, distance in facts.get("distances", {}).items():
+            click.echo(_printable(f"  {layer}  {distance:.3f}"))
+
+    def line(self, path: str, label: str, *cells: str) -> None:
+        numbers = [cell.rjust(width) for cell, width in zip(cells, self.widths[2:], strict=False)]
+        row = [path.ljust(self.widths[0]), label.ljust(self.widths[1]), *numbers, *cells[3:]]
+        click.echo(_printable("  ".join(row).rstrip()))
+
+
+def _sources(paths: tuple[str, ...]) -> Iterator[Source]:
+    """Give the images that the paths mean; a path that means none is given with its error."""
+    for path in paths:
+        yield from _standard_input() if path == "-" else _files(path)
+
+
+def _files(path: str) -> Iterator[Source]:
+    from leantta.data.imagefiles import find_images, read_image
+
+    try:
+        found = find_images(Path(path))
+    except LeanTTAError as e:
+        yield path, partial(_raise, e)
+        return
+    for file in found:
+        yield str(file), partial(read_image, file)
+
+
+def _standard_input() -> Iterator[Source]:
+    """Give the image whose bytes come in, or the images whose paths do, each as soon as its line is there."""
+    from leantta.data.imagefiles import begins_like_image, decode_image
+
+    stream = sys.stdin.buffer
+    first = stream.readline(_MAX_STDIN_BYTES)
+    if first.startswith((b"\x89", b"\xff\xd8", b"RIFF", b"BM")):
+        data = first + stream.read(_MAX_STDIN_BYTES + 1 - len(first))
+        if len(data) > _MAX_STDIN_BYTES:
+            raise DataError(f"standard input has more than {_MAX_STDIN_BYTES:,} bytes. Give a path instead.")
+        if begins_like_image(data):
+            yield "-", partial(decode_image, data, "standard input")
+            return
+        lines: Iterator[bytes] = iter(data.splitlines())
+    else:
+        lines = chain([first], stream)
+    empty = True
+    for line in lines:
+        path = os.fsdecode(line.rstrip(b"\r\n"))
+        if path:
+            empty = False
+            yield from _files(path)
+    if empty:
+        yield "-", partial(_raise, DataError("standard input has neither an image nor paths."))
+
+
+def _raise(error: LeanTTAError) -> NoReturn:
+    raise error
+
+
+def _printable(text: str) -> str:
+    """Return the text with what a terminal would take for a command replaced."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)

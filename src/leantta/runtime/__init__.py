@@ -1,0 +1,1 @@
+"""A model file in, predictions out: numpy and an engine, no torch and no onnx package."""

@@ -1,0 +1,191 @@
+"""What computes a model: ONNX Runtime, or OpenVINO where it is installed. One protocol, one table."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike, fspath
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leantta.errors import ArtifactError, SettingError
+from leantta.extras import missing_extra
+
+INPUT = "input"
+"""The name of the one input of a model of ours."""
+
+Array = NDArray[Any]
+
+
+class Port(NamedTuple):
+    """An input or output of a model; a size of None is free."""
+
+    name: str
+    dtype: str
+    shape: tuple[int | None, ...]
+
+
+class Engine(Protocol):
+    """A loaded model. `run` may be called from several threads at once."""
+
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+
+    def run(self, images: Array) -> dict[str, Array]:
+        """Return each output by its name."""
+
+    def close(self) -> None:
+        """Give back what the engine holds."""
+
+
+class OnnxRuntime:
+    """ONNX Runtime: the default."""
+
+    def __init__(self, path: str, threads: int | None, providers: Sequence[str] | None) -> None:
+        import onnxruntime
+
+        wanted = ["CPUExecutionProvider"] if providers is None else list(providers)
+        available = onnxruntime.get_available_providers()
+        unknown = [name for name in wanted if name not in available]
+        if unknown or not wanted:
+            asked = f"the provider {unknown[0]!r} is not there" if unknown else "no provider is named"
+            raise SettingError(f"{asked}; this ONNX Runtime has {', '.join(available)}.")
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4  # errors are raised, so they need not be printed too
+        if threads is not None:
+            options.intra_op_num_threads = threads
+        self._path = path
+        self._failures = _onnxruntime_failures()
+        try:
+            session = onnxruntime.InferenceSession(path, options, providers=wanted)
+        except self._failures as e:
+            raise ArtifactError(f"ONNX Runtime cannot load {path}: {_one_line(e)}") from e
+        self._session: Any = session
+        self.inputs = tuple(map(_onnxruntime_port, session.get_inputs()))
+        self.outputs = tuple(map(_onnxruntime_port, session.get_outputs()))
+        self._names = [port.name for port in self.outputs]
+
+    def run(self, images: Array) -> dict[str, Array]:
+        """Return each output by its name."""
+        session = _open(self._session, self._path)
+        try:
+            found = session.run(self._names, {INPUT: images})
+        except self._failures as e:
+            raise ArtifactError(f"ONNX Runtime cannot run {self._path}: {_one_line(e)}") from e
+        return dict(zip(self._names, found, strict=True))
+
+    def close(self) -> None:
+        """Give back the session."""
+        self._session = None
+
+
+class OpenVino:
+    """OpenVINO, on the CPU and in float32 where the model is: fast on Intel's processors."""
+
+    def __init__(self, path: str, threads: int | None, providers: Sequence[str] | None) -> None:
+        try:
+            import openvino
+        except ModuleNotFoundError as e:
+            raise missing_extra(e) from e
+        from threading import Lock
+
+        if providers is not None:
+            raise SettingError("providers are a setting of the engine onnxruntime; OpenVINO takes none.")
+        settings: dict[str, str | int] = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
+        if threads is not None:
+            settings["INFERENCE_NUM_THREADS"] = threads
+        try:
+            model = openvino.Core().compile_model(path, "CPU", settings)
+            self.inputs = tuple(map(_openvino_port, model.inputs))
+            self.outputs = tuple(map(_openvino_port, model.outputs))
+        except (RuntimeError, ValueError) as e:
+            raise ArtifactError(
+                f"OpenVINO cannot load {path}: {_one_line(e)} For OpenVINO, convert with --portable."
+            ) from e
+        self._model: Any = model
+        self._path = path
+        self._idle: list[Any] = []  # requests that no thread is using: each serves one call at a time
+        self._lock = Lock()
+
+    def run(self, images: Array) -> dict[str, Array]:
+        """Return each output by its name."""
+        model = _open(self._model, self._path)
+        with self._lock:
+            request = self._idle.pop() if self._idle else None
+        try:
+            request = request or model.create_infer_request()
+            request.infer({0: images})
+            found = [np.array(request.get_output_tensor(i).data) for i in range(len(self.outputs))]
+        except (RuntimeError, ValueError) as e:
+            raise ArtifactError(f"OpenVINO cannot run {self._path}: {_one_line(e)}") from e
+        with self._lock:
+            self._idle.append(request)
+        return {port.name: array for port, array in zip(self.outputs, found, strict=True)}
+
+    def close(self) -> None:
+        """Give back the compiled model."""
+        self._model = None
+        with self._lock:
+            self._idle.clear()
+
+
+ENGINES: Mapping[str, Callable[[str, int | None, Sequence[str] | None], Engine]] = {
+    "onnxruntime": OnnxRuntime,
+    "openvino": OpenVino,
+}
+
+
+def open_engine(
+    name: str,
+    path: str | PathLike[str],
+    *,
+    threads: int | None = None,
+    providers: Sequence[str] | None = None,
+) -> Engine:
+    """Return the engine of that name with the model at `path` loaded.
+
+    Raises:
+        SettingError: there is no such engine or provider, or `threads` is below 1.
+        MissingExtraError: the engine is not installed.
+        ArtifactError: the engine cannot load the model.
+    """
+    if name not in ENGINES:
+        raise SettingError(f"no engine is called {name!r}; the engines are {', '.join(ENGINES)}.")
+    if threads is not None and threads < 1:
+        raise SettingError(f"threads must be 1 or more, got {threads}.")
+    if isinstance(providers, str):
+        raise SettingError(f"providers is a list of names, got the text {providers!r}.")
+    return ENGINES[name](fspath(path), threads, providers)
+
+
+def _open(held: Any, path: str) -> Any:
+    """Return what an engine holds, unless it was closed."""
+    if held is None:
+        raise SettingError(f"the engine of {path} is closed. Load the model again.")
+    return held
+
+
+def _onnxruntime_failures() -> tuple[type[Exception], ...]:
+    """Return what ONNX Runtime raises: its own errors, which have no common base, and two builtins."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    own = [kind for kind in vars(state).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+    return (*own, RuntimeError, ValueError)
+
+
+def _onnxruntime_port(argument: Any) -> Port:
+    kinds = {"tensor(float)": "float32", "tensor(uint8)": "uint8"}
+    sizes = tuple(size if isinstance(size, int) else None for size in argument.shape)
+    return Port(argument.name, kinds.get(argument.type, argument.type), sizes)
+
+
+def _openvino_port(port: Any) -> Port:
+    sizes = tuple(None if size.is_dynamic else size.get_length() for size in port.partial_shape)
+    return Port(port.any_name, port.element_type.to_dtype().name, sizes)
+
+
+def _one_line(error: Exception) -> str:
+    """Return the start of what an engine says, as one line that ends with a full stop."""
+    places = r"Exception from \S+:\d+:|Check '.*?' failed at \S+:\d+:"  # lines of the engine's own source
+    text = " ".join(re.sub(places, " ", str(error)).split()) or type(error).__name__
+    return f"{text[:300].rstrip('.')}{'...' if len(text) > 300 else '.'}"

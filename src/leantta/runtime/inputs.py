@@ -1,0 +1,123 @@
+"""What a caller gives, as the model takes it; or an error that says what to do with it first.
+
+Images are uint8 (n, h, w, c), or float (n, c, h, w) between 0 and 1: pixels / 255, before normalization.
+Models that are not for images take float (n, *shape), finite, of any range.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leantta.errors import DataError
+from leantta.runtime.metadata import InputInfo
+
+Array = npt.NDArray[Any]
+
+
+def prepare(images: npt.ArrayLike, info: InputInfo) -> Array:
+    """Return a batch as the model's engine takes it.
+
+    Raises:
+        DataError: another shape, type or range than the model's, NaN or infinity, or an empty batch.
+    """
+    given = np.asarray(images)
+    if given.dtype == np.uint8 and info.is_image:
+        _check_shape(given, (*info.shape[1:], info.shape[0]), info, "uint8 images are (n, height, width, c)")
+        return np.ascontiguousarray(given) if info.kind == "image" else _normalized(_unit(given), info)
+    if given.dtype not in (np.float16, np.float32, np.float64):
+        wanted = "uint8, or float between 0 and 1" if info.is_image else "float32"
+        raise DataError(f"the model takes {wanted}; this is {given.dtype}. Convert it with .astype() first.")
+    order = "float images are (n, c, height, width)" if info.is_image else "the batch axis comes first"
+    _check_shape(given, info.shape, info, order)
+    if not info.is_image:
+        return _finite(given)
+    _check_range(given)
+    if info.kind == "image":
+        pixels = np.rint(given.transpose(0, 2, 3, 1) * np.float32(255))
+        return np.ascontiguousarray(pixels, dtype=np.uint8)
+    return _normalized(np.array(given, dtype=np.float32, order="C"), info)
+
+
+def single(image: npt.ArrayLike, info: InputInfo) -> Array:
+    """Return one image as a batch of one.
+
+    Raises:
+        DataError: it has a batch axis, or too few axes.
+    """
+    given = np.asarray(image)
+    if given.ndim != len(info.shape):
+        hint = "For a batch there is predict()." if given.ndim == len(info.shape) + 1 else "Reshape it."
+        raise DataError(
+            f"one input of this model has {len(info.shape)} axes; this has the shape {given.shape}. {hint}"
+        )
+    return given[None]
+
+
+def _unit(pixels: Array) -> Array:
+    """Return uint8 (n, h, w, c) as float32 (n, c, h, w) between 0 and 1, in memory of its own."""
+    scaled = np.array(pixels.transpose(0, 3, 1, 2), dtype=np.float32, order="C")
+    scaled /= np.float32(255)
+    return scaled
+
+
+def _normalized(scaled: Array, info: InputInfo) -> Array:
+    """Return images between 0 and 1 less the mean, over the deviation; changes and returns its argument."""
+    scaled -= np.asarray(info.mean, np.float32).reshape(-1, 1, 1)
+    scaled /= np.asarray(info.std, np.float32).reshape(-1, 1, 1)
+    return scaled
+
+
+def _finite(given: Array) -> Array:
+    with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite, and is reported
+        values = np.ascontiguousarray(given, dtype=np.float32)
+    if not np.isfinite(values).all():
+        raise DataError(f"{_first_bad(values)} has NaN or infinite values. Repair or remove it.")
+    return values
+
+
+def _check_range(given: Array) -> None:
+    low, high = float(given.min()), float(given.max())
+    if low >= 0 and high <= 1:  # false with NaN among the values
+        return
+    if not np.isfinite(given).all():
+        raise DataError(f"{_first_bad(given)} has NaN or infinite values. Repair or remove it.")
+    hint = (
+        "Divide them by 255, or give them as uint8."
+        if low >= 0 and high <= 255
+        else "Give them as they were before normalization; the model brings its own."
+    )
+    raise DataError(f"float images must lie between 0 and 1; these lie between {low:g} and {high:g}. {hint}")
+
+
+def _first_bad(given: Array) -> str:
+    finite = np.isfinite(given).reshape(len(given), -1).all(axis=1)
+    return f"input {int(np.flatnonzero(~finite)[0])} of the batch"
+
+
+def _check_shape(given: Array, wanted: tuple[int, ...], info: InputInfo, order: str) -> None:
+    if given.shape[1:] == wanted and len(given):
+        return
+    shown = f"(n, {', '.join(map(str, wanted))})"
+    raise DataError(
+        f"the model takes {given.dtype} of shape {shown}, n > 0; this has the shape {given.shape}. "
+        f"{_shape_hint(given.shape, wanted, info, order)}"
+    )
+
+
+def _shape_hint(found: tuple[int, ...], wanted: tuple[int, ...], info: InputInfo, order: str) -> str:
+    """Return what is the matter with a shape, and what mends it."""
+    if found[1:] == wanted:
+        return "The batch is empty."
+    if found == wanted:
+        return "The batch axis is missing: give images[None], or use predict_one()."
+    other = (wanted[-1], *wanted[:-1]) if wanted != info.shape else (*wanted[1:], wanted[0])
+    if info.is_image and found[1:] == other:
+        axes = "(0, 2, 3, 1)" if wanted != info.shape else "(0, 3, 1, 2)"
+        return f"The channels are in the wrong place, {order}: give images.transpose{axes}."
+    if info.is_image and len(found) == len(wanted) + 1:
+        channel = -1 if wanted != info.shape else 1
+        if found[channel] != info.shape[0]:
+            return f"The model has {info.shape[0]} channels, and {order}."
+        return f"Scale the images to {info.shape[2]}x{info.shape[1]} (leantta.data.resize.cover does)."
+    return f"Reshape it: {order}."

@@ -1,0 +1,224 @@
+"""What a model file says about itself: read from its metadata, checked field by field.
+
+The metadata is JSON under the key `leantta`; docs/artifact.md describes it. Unknown keys are ignored, so a
+file of the same format may say more than this version knows.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leantta.errors import ArtifactError, SettingError
+from leantta.gates import CalibratedGate, Gate, PaperGate
+from leantta.runtime.container import DIGEST_KEY, INFO_KEY, Container
+from leantta.runtime.fields import Fields
+
+FORMAT = 1
+"""The format of files that this version reads; a higher one was made by a newer version."""
+
+
+class InputInfo(NamedTuple):
+    """What goes in: channels first, and the normalization that belongs to the model."""
+
+    kind: str  # "tensor": float32 (n, *shape); "image": uint8 (n, h, w, c), preprocessing inside
+    shape: tuple[int, ...]  # (c, h, w) of images
+    mean: tuple[float, ...] | None = None
+    std: tuple[float, ...] | None = None
+
+    @property
+    def is_image(self) -> bool:
+        """Whether the model takes images, as pixels or between 0 and 1; else it takes any float32."""
+        return self.kind == "image" or self.mean is not None
+
+
+class PlannedLayer(NamedTuple):
+    """What the conversion did to one BatchNorm, and why."""
+
+    layer: str
+    action: str
+    channels: int
+    reason: str
+
+
+class ShiftInfo(NamedTuple):
+    """How the distances of an input become its shift: where source images lie and how far they scatter."""
+
+    middle: float
+    limit: float
+    images: int
+
+
+class SelfTest(NamedTuple):
+    """A stored input and the logits that the model gave for it when it was made."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    packed: str  # base64 of the zlib-compressed raw bytes, little-endian
+    logits: tuple[float, ...]
+    tolerance: float
+
+    def images(self) -> NDArray[Any]:
+        """Return the stored input, as `Session.predict` takes it.
+
+        Raises:
+            ArtifactError: it cannot be unpacked.
+        """
+        import binascii
+        import zlib
+
+        dtype = np.dtype(self.dtype).newbyteorder("<")
+        size = math.prod(self.shape) * dtype.itemsize
+        try:
+            unpacker = zlib.decompressobj()
+            raw = unpacker.decompress(binascii.a2b_base64(self.packed.encode()), size + 1)
+        except (zlib.error, binascii.Error, OverflowError) as e:
+            raise ArtifactError(f"the stored input of the self-test is damaged: {e}.") from e
+        if len(raw) != size:
+            raise ArtifactError(f"the stored input of the self-test has not the {size} bytes it should have.")
+        return np.frombuffer(raw, dtype).reshape(self.shape).astype(self.dtype)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Info:
+    """What a model file says about itself."""
+
+    format: int
+    model: str
+    weights_sha256: str | None
+    precision: str
+    portable: bool
+    input: InputInfo
+    classes: tuple[str, ...] | None
+    outputs: int  # 1: a yes-no question, above 0 means yes
+    gate: Gate | None  # None: nothing adapts
+    layers: tuple[str, ...]  # the adapting ones, in the order of the columns of `distance`
+    plan: tuple[PlannedLayer, ...] = field(repr=False)
+    shift: ShiftInfo | None
+    calibration: Mapping[str, object] | None = field(repr=False)
+    ranges: Mapping[str, tuple[float, float]] = field(repr=False)
+    selftest: SelfTest = field(repr=False)
+    versions: Mapping[str, str]
+
+    def label(self, index: int) -> str:
+        """Return the name of a class, or its number when the classes have no names."""
+        return self.classes[index] if self.classes else str(index)
+
+
+def read_info(container: Container) -> Info:
+    """Return what the file says about itself.
+
+    Raises:
+        ArtifactError: it is somebody else's model, made by a newer version, or a field is missing or wrong.
+    """
+    path = container.path
+    if INFO_KEY not in container.metadata:
+        raise ArtifactError(
+            f"{path} is an ONNX file but was not made by leantta convert: it has no metadata of ours. "
+            f"Convert your model with `leantta convert`."
+        )
+    fields = Fields.parse(path, container.metadata[INFO_KEY])
+    version = fields.whole("format", least=1)
+    if version > FORMAT:
+        raise ArtifactError(
+            f"{path} has format {version}, made by a newer leantta; this one reads format {FORMAT}. "
+            f"Upgrade it: pip install --upgrade leantta"
+        )
+    if not container.seals_at:
+        raise ArtifactError(f"{path} carries no digest ({DIGEST_KEY!r}). Convert the model again.")
+    inputs = _input(fields)
+    outputs = fields.whole("outputs", least=1)
+    layers = fields.texts("layers")
+    if len(set(layers)) != len(layers):
+        raise fields.wrong("layers", "a list of different names")
+    if bool(layers) == fields.is_null("gate"):
+        raise fields.wrong("gate", "null when no layer adapts, and a gate otherwise")
+    return Info(
+        format=version,
+        model=fields.text("model"),
+        weights_sha256=None if fields.is_null("weights_sha256") else fields.text("weights_sha256"),
+        precision=fields.text("precision", of=("int8", "fp32")),
+        portable=fields.flag("portable"),
+        input=inputs,
+        classes=_classes(fields, outputs),
+        outputs=outputs,
+        gate=_gate(fields.inner("gate")) if layers else None,
+        layers=layers,
+        plan=tuple(
+            PlannedLayer(
+                row.text("layer"), row.text("action"), row.whole("channels", least=1), row.text("reason")
+            )
+            for row in fields.inners("plan")
+        ),
+        shift=None if fields.is_null("shift") else _shift(fields.inner("shift")),
+        calibration=None if fields.is_null("calibration") else fields.inner("calibration").values,
+        ranges=_ranges(fields.inner("ranges")),
+        selftest=_selftest(fields.inner("selftest"), inputs, outputs),
+        versions=_versions(fields.inner("versions")),
+    )
+
+
+def _input(fields: Fields) -> InputInfo:
+    part = fields.inner("input")
+    kind = part.text("kind", of=("tensor", "image"))
+    shape = part.wholes("shape", least=1)
+    plain = part.is_null("mean") and part.is_null("std")
+    if len(shape) != 3 and (kind == "image" or not plain):
+        raise part.wrong("shape", "the channels, height and width of an image")
+    mean = None if plain else part.numbers("mean", count=shape[0])
+    std = None if plain else part.numbers("std", count=shape[0])
+    if std and min(std) <= 0:
+        raise part.wrong("std", "above 0")
+    return InputInfo(kind=kind, shape=shape, mean=mean, std=std)
+
+
+def _classes(fields: Fields, outputs: int) -> tuple[str, ...] | None:
+    if fields.is_null("classes"):
+        return None
+    names = fields.texts("classes")
+    count = max(outputs, 2)
+    if len(names) != count:
+        raise fields.wrong("classes", f"null or {count} names, for {outputs} outputs")
+    return names
+
+
+def _gate(part: Fields) -> Gate:
+    try:
+        if part.text("name", of=("paper", "calibrated")) == "paper":
+            return PaperGate(tau=part.number("tau"), lam=part.number("lambda"))
+        return CalibratedGate(floor=part.number("floor"), ceiling=part.number("ceiling"))
+    except SettingError as e:
+        raise ArtifactError(f"{part.path} has wrong metadata: 'gate': {e}. Convert the model again.") from e
+
+
+def _shift(part: Fields) -> ShiftInfo:
+    return ShiftInfo(part.number("middle"), part.number("limit"), part.whole("images", least=1))
+
+
+def _ranges(part: Fields) -> Mapping[str, tuple[float, float]]:
+    pairs = {key: part.numbers(key, count=2) for key in part.values}
+    return {key: (low, high) for key, (low, high) in pairs.items()}
+
+
+def _versions(part: Fields) -> Mapping[str, str]:
+    return {key: part.text(key) for key in part.values}
+
+
+def _selftest(part: Fields, inputs: InputInfo, outputs: int) -> SelfTest:
+    channels_last = (*inputs.shape[1:], inputs.shape[0])
+    dtype, shape = ("uint8", channels_last) if inputs.is_image else ("float32", inputs.shape)
+    if part.wholes("shape", least=1) != (1, *shape):
+        raise part.wrong("shape", f"{[1, *shape]}")
+    tolerance = part.number("tolerance")
+    if tolerance < 0:
+        raise part.wrong("tolerance", "0 or more")
+    return SelfTest(
+        dtype=part.text("dtype", of=(dtype,)),
+        shape=(1, *shape),
+        packed=part.text("input"),
+        logits=part.numbers("logits", count=outputs),
+        tolerance=tolerance,
+    )

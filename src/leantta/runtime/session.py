@@ -1,0 +1,203 @@
+"""A model file, loaded: numpy in, numpy out.
+
+    with leantta.load("model.onnx") as session:
+        print(session.predict_one(image).label)
+
+Every input adapts the model for itself alone, so a session has no state: it may be used from several threads
+at once, and the same input gives the same answer in any order and any company.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from types import TracebackType
+
+import numpy as np
+import numpy.typing as npt
+
+from leantta.errors import ArtifactError, SettingError
+from leantta.runtime.container import check_crc, read_container
+from leantta.runtime.engines import Engine, open_engine
+from leantta.runtime.inputs import prepare, single
+from leantta.runtime.metadata import Info, read_info
+from leantta.runtime.probabilities import probabilities
+from leantta.runtime.signature import check_signature
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """What the model says of a batch; `distance` and `shift` are None where nothing adapts."""
+
+    logits: Floats  # (n, k)
+    distance: Floats | None  # (n, layers)
+    shift: Floats | None  # (n,): 0 is like the training data; 1 in 100 source inputs exceeds 1
+    latency_ms: float  # of the engine alone, for the whole batch
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """What the model says of one input."""
+
+    index: int  # the class; of a yes-no question 0 or 1
+    label: str
+    probability: float  # of that class, as far as the model knows
+    shift: float | None
+    distances: dict[str, float] | None = field(repr=False)  # by layer
+    logits: Floats = field(repr=False)  # (k,)
+    latency_ms: float = field(repr=False)
+
+
+class Session:
+    """A loaded model. Made by `load`; a `Predictor` of the evaluation."""
+
+    stateless = True
+
+    def __init__(self, engine: Engine, info: Info, name: str) -> None:
+        """Take a loaded engine whose inputs and outputs are those of `info`; `name` is for messages."""
+        self.info = info
+        self.name = name
+        self._engine: Engine | None = engine
+
+    def __repr__(self) -> str:
+        """Return what it is, in one line."""
+        adapts = f"{len(self.info.layers)} layers adapt" if self.info.layers else "nothing adapts"
+        closed = ", closed" if self._engine is None else ""
+        return f"<Session {self.name}: {self.info.model} {self.info.precision}, {adapts}{closed}>"
+
+    def run(self, images: npt.ArrayLike) -> Outputs:
+        """Return all that the model says of a batch.
+
+        Images are uint8 (n, h, w, c), or float (n, c, h, w) between 0 and 1; a model that is not for images
+        takes float32 (n, *shape).
+
+        Raises:
+            DataError: the model does not take them; the message says why.
+            SettingError: the session is closed.
+        """
+        engine = self._engine
+        if engine is None:
+            raise SettingError(f"the session of {self.name} is closed. Load the model again.")
+        inputs = prepare(images, self.info.input)
+        started = time.perf_counter()
+        found = engine.run(inputs)
+        latency_ms = (time.perf_counter() - started) * 1000
+        adapts, count = bool(self.info.layers), len(inputs)
+        outputs = Outputs(
+            logits=found["logits"],
+            distance=found["distance"] if adapts else None,
+            shift=found["shift"] if adapts else None,
+            latency_ms=latency_ms,
+        )
+        shapes: dict[str, tuple[int, ...]] = {"logits": (count, self.info.outputs)}
+        if adapts:
+            shapes |= {"distance": (count, len(self.info.layers)), "shift": (count,)}
+        for output, shape in shapes.items():
+            if found[output].shape != shape:
+                raise ArtifactError(f"{self.name} gave {output} of shape {found[output].shape}, not {shape}.")
+        return outputs
+
+    def predict(self, images: npt.ArrayLike) -> Floats:
+        """Return the logits of a batch, (n, k); `run` says what is taken and raised."""
+        return self.run(images).logits
+
+    def predict_one(self, image: npt.ArrayLike) -> Prediction:
+        """Return what the model says of one image: uint8 (h, w, c), or float (c, h, w) between 0 and 1.
+
+        Raises:
+            DataError: the model does not take it; the message says why.
+            ArtifactError: the model's logits are not finite.
+        """
+        outputs = self.run(single(image, self.info.input))
+        logits = outputs.logits[0]
+        if not np.isfinite(logits).all():
+            raise ArtifactError(
+                f"{self.name} gave logits that are not finite. `leantta verify` looks closer."
+            )
+        chances = probabilities(logits)
+        index = int(chances.argmax())
+        distances = None if outputs.distance is None else outputs.distance[0].tolist()
+        return Prediction(
+            index=index,
+            label=self.info.label(index),
+            probability=float(chances[index]),
+            shift=None if outputs.shift is None else float(outputs.shift[0]),
+            distances=None if distances is None else dict(zip(self.info.layers, distances, strict=True)),
+            logits=logits,
+            latency_ms=outputs.latency_ms,
+        )
+
+    def shift(self, images: npt.ArrayLike) -> Floats:
+        """Return how far each input is from the training data, (n,): 0 is like it, above 1 is unusual.
+
+        Raises:
+            SettingError: nothing adapts in this model, so nothing is measured.
+        """
+        self._check_adapts("shift")
+        found = self.run(images).shift
+        assert found is not None  # as it adapts
+        return found
+
+    def explain(self, images: npt.ArrayLike) -> dict[str, Floats]:
+        """Return by layer how far each input is from what the layer saw in training, (n,) each.
+
+        Raises:
+            SettingError: nothing adapts in this model, so nothing is measured.
+        """
+        self._check_adapts("distances")
+        found = self.run(images).distance
+        assert found is not None  # as it adapts
+        return {layer: found[:, i] for i, layer in enumerate(self.info.layers)}
+
+    def reset(self) -> None:
+        """Do nothing: there is no state."""
+
+    def close(self) -> None:
+        """Give back the model's memory; a closed session cannot predict. Closing twice is fine."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+
+    def __enter__(self) -> "Session":
+        """Return the session itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def _check_adapts(self, what: str) -> None:
+        if not self.info.layers:
+            raise SettingError(
+                f"{self.name} has no {what}: nothing adapts in it. Convert the model with --adapt half."
+            )
+
+
+def load(
+    path: str | PathLike[str],
+    *,
+    engine: str = "onnxruntime",
+    threads: int | None = None,
+    providers: Sequence[str] | None = None,
+) -> Session:
+    """Return a session of the model file at `path`, after checking the file.
+
+    `threads` is how many compute one prediction (default: the engine's choice); `providers` are those of ONNX
+    Runtime (default: the CPU).
+
+    Raises:
+        MissingFileError: there is nothing at `path`.
+        ArtifactError: the file is damaged, not ours, too new, or nothing that the engine can run.
+        SettingError: there is no such engine or provider, or `threads` is below 1.
+        MissingExtraError: the engine is not installed.
+    """
+    container = read_container(path)
+    check_crc(container)
+    info = read_info(container)
+    opened = open_engine(engine, container.path, threads=threads, providers=providers)
+    check_signature(opened, info, container.path)
+    return Session(opened, info, container.path)
