@@ -14,16 +14,28 @@ ROOT = Path(leantta.__file__).parent
 RANKS = [
     ["errors"],
     ["files", "gates", "progress", "tables", "extras"],
-    ["data", "functional"],
-    ["evaluate", "nn", "models"],
+    ["data", "functional", "graph"],
+    ["evaluate", "nn", "models", "runtime", "quantize"],
     ["report", "surgery"],
     ["methods"],
-    ["study"],
+    ["study", "export"],
     ["demo"],
     ["cli"],
 ]
 RANK_OF = {name: rank for rank, names in enumerate(RANKS) for name in names}
-TORCH_FREE = ["errors", "files", "gates", "progress", "tables", "extras", "data", "evaluate", "report", "cli"]
+TORCH_FREE = [
+    "errors",
+    "files",
+    "gates",
+    "progress",
+    "tables",
+    "extras",
+    "data",
+    "evaluate",
+    "report",
+    "runtime",
+    "cli",
+]
 
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path.name not in ("__init__.py", "__main__.py"))
 
@@ -66,11 +78,16 @@ def test_files_answer_one_question(path):
 
 def test_the_device_side_runs_without_torch_and_extras():
     names = [module_name(path) for path in MODULES if part_of(module_name(path)) in TORCH_FREE]
-    needs_bench = ["leantta.data.corruptions", "leantta.data.imagefiles", "leantta.report.page"]
+    needs_bench = ["leantta.data.corruptions", "leantta.report.page"]
     needs_audio = ["leantta.data.audio", "leantta.data.birds"]
     plain = [n for n in names if not any(n.startswith(p) for p in [*needs_bench, *needs_audio])]
-    assert {"leantta.cli.main", "leantta.evaluate.loop", "leantta.report.show"} <= set(plain)
-    blocked = "['torch', 'safetensors', 'scipy', 'PIL', 'soundfile']"
+    assert {
+        "leantta.cli.main",
+        "leantta.evaluate.loop",
+        "leantta.report.show",
+        "leantta.runtime.session",
+    } <= set(plain)
+    blocked = "['torch', 'safetensors', 'scipy', 'PIL', 'soundfile', 'onnx', 'openvino']"
     code = f"import sys\nfor name in {blocked}: sys.modules[name] = None\nimport leantta, {', '.join(plain)}"
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from leantta import demo
+from leantta import demo, load
 from leantta.errors import MissingFileError, StorageError
 from leantta.surgery.select import Selector
 
@@ -16,7 +16,9 @@ def test_the_demo_writes_its_page_and_returns_its_tables(layers: Selector, tmp_p
     html = page.read_text()
     assert html.count('class="card"') >= 4
     assert ("layer2.1.bn2" in html) == (layers == "half")
-    assert [path.name for path in tmp_path.iterdir()] == ["demo.html"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["demo.html", "demo.onnx"]
+    with load(tmp_path / "demo.onnx") as session:
+        assert len(session.info.layers) == (10 if layers == "half" else 0)
 
 
 def test_a_page_that_cannot_be_written_is_an_error(sample, weights):

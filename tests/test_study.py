@@ -8,7 +8,7 @@ from leantta.data.cifar import load_images
 from leantta.errors import LeanTTAError, SettingError
 from leantta.evaluate.metrics import paired_difference
 from leantta.gates import CalibratedGate
-from leantta.methods.table import MethodOptions
+from leantta.methods.options import MethodOptions
 from leantta.progress import silent
 from leantta.study import Study, run_study
 

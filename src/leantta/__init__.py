@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from leantta.data.corruptions.apply import corrupt
     from leantta.errors import LeanTTAError
+    from leantta.export.convert import FileOptions, convert
     from leantta.gates import CalibratedGate, PaperGate
     from leantta.models.pretrained import pretrained
     from leantta.nn import AdaptiveNorm1d, AdaptiveNorm2d, AdaptiveNorm3d, watch
+    from leantta.runtime.session import Session, load
     from leantta.surgery.apply import adapt, apply
     from leantta.surgery.observe import observe
     from leantta.surgery.plan import plan
@@ -23,11 +25,15 @@ __all__ = [
     "AdaptiveNorm2d",
     "AdaptiveNorm3d",
     "CalibratedGate",
+    "FileOptions",
     "LeanTTAError",
     "PaperGate",
+    "Session",
     "adapt",
     "apply",
+    "convert",
     "corrupt",
+    "load",
     "observe",
     "plan",
     "pretrained",
@@ -39,11 +45,15 @@ _HOMES = {
     "AdaptiveNorm2d": "leantta.nn",
     "AdaptiveNorm3d": "leantta.nn",
     "CalibratedGate": "leantta.gates",
+    "FileOptions": "leantta.export.convert",
     "LeanTTAError": "leantta.errors",
     "PaperGate": "leantta.gates",
+    "Session": "leantta.runtime.session",
     "adapt": "leantta.surgery.apply",
     "apply": "leantta.surgery.apply",
+    "convert": "leantta.export.convert",
     "corrupt": "leantta.data.corruptions.apply",
+    "load": "leantta.runtime.session",
     "observe": "leantta.surgery.observe",
     "plan": "leantta.surgery.plan",
     "pretrained": "leantta.models.pretrained",

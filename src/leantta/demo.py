@@ -1,23 +1,23 @@
-"""The demo: a trained ResNet18 on clean and corrupted images, without and with LeanTTA, as table and page."""
+"""The demo: ResNet18 on clean and corrupted images, without and with LeanTTA and as one int8 file."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
-from leantta.data.cells import CLEAN, CachedCells, GeneratedCells
+from leantta.data.cells import CLEAN
 from leantta.data.cifar import load_images
 from leantta.data.corruptions.names import FAMILIES
 from leantta.data.datasets import Inputs, Pixels, dataset_info, model_inputs
-from leantta.data.stream_builders import abrupt
 from leantta.data.streams import Stream
 from leantta.errors import MissingFileError
 from leantta.evaluate.metrics import by_family, paired_difference
+from leantta.evaluate.predictor import Predictor
 from leantta.evaluate.record import Record
+from leantta.export.convert import convert
 from leantta.files import replacing
-from leantta.methods.table import MethodOptions
+from leantta.methods.options import MethodOptions
 from leantta.methods.torch_predictor import TorchPredictor
 from leantta.models.pretrained import pretrained
 from leantta.nn import watch
@@ -25,8 +25,8 @@ from leantta.progress import Progress, silent
 from leantta.report.page import Example, Guess, Page, render_page
 from leantta.report.show import show
 from leantta.report.summary import summary
-from leantta.study import Study, run_study
-from leantta.surgery.apply import adapt
+from leantta.runtime.probabilities import probabilities
+from leantta.study import Prepared, Study, prepare_study, run_study
 from leantta.surgery.select import Selector
 
 Floats = npt.NDArray[np.float32]
@@ -37,6 +37,8 @@ WATCHED = 1000
 """How many images of the stream the mean distances are taken over."""
 
 CLEAN_WATCHED = 200
+CALIBRATION = 512
+"""How many training images the int8 file is calibrated with."""
 
 SHOWN = {(False, True): 6, (True, False): 2, (False, False): 2, (True, True): 2}
 """How many examples of each kind the page shows: (right without, right with) -> number."""
@@ -51,28 +53,45 @@ def run_demo(
     output: Path,
     progress: Callable[[str], Progress] = lambda _: silent,
 ) -> str:
-    """Return the tables of the demo, and write its page to `output`.
+    """Return the tables of the demo; write its page to `output` and the int8 file beside it, as `.onnx`.
 
     Raises:
         LeanTTAError: the sample or the checkpoint is not there, or the page cannot be written.
     """
-    source = images or find_sample()
+    file = output.with_suffix(".onnx")
     study = Study(
         model=MODEL,
-        images=source,
+        images=images or find_sample(),
         weights=weights,
         streams=("clean", "abrupt"),
-        methods=("none", "leantta"),
+        methods=("none", "leantta", str(file)),
         seeds=(SEED,),
         per_cell=per_cell,
         clean_images=10 * per_cell,
         options=MethodOptions(layers=layers),
     )
     with replacing(output) as part:  # first, so that a bad place shows before the work is done
-        records = list(run_study(study, progress))
-        page = _page(study, records, layers, progress("distances"))
-        part.write_text(render_page(page), encoding="utf-8")
+        _convert(study, layers, file, progress)
+        ready = prepare_study(study)
+        records = list(run_study(ready, progress))
+        part.write_text(render_page(_page(ready, records, progress("distances"))), encoding="utf-8")
     return show(records, by_family=True)
+
+
+def _convert(study: Study, layers: Selector, file: Path, progress: Callable[[str], Progress]) -> None:
+    """Write the model as one int8 file, calibrated on the training images of the sample."""
+    info = dataset_info(DATASET)
+    convert(
+        pretrained(MODEL, DATASET, study.weights),
+        load_images(study.images, DATASET, "train").images[:CALIBRATION],
+        file,
+        layers=layers,
+        mean=info.mean,
+        std=info.std,
+        classes=info.classes,
+        name=MODEL,
+        progress=lambda label: progress(f"convert: {label}"),
+    )
 
 
 def find_sample() -> Path:
@@ -91,20 +110,16 @@ def find_sample() -> Path:
     )
 
 
-def _page(study: Study, records: Sequence[Record], layers: Selector, progress: Progress) -> Page:
-    info = dataset_info(DATASET)
-    clean = load_images(study.images, DATASET, "test")
-    cells = CachedCells(GeneratedCells(clean))
-    assert study.per_cell is not None
-    stream = abrupt(cells, study.per_cell, seed=SEED)
-    before, after = (record for record in records if record.stream["name"] == "abrupt")
-    model = pretrained(MODEL, DATASET, study.weights)
-    plain = TorchPredictor(model, mean=info.mean, std=info.std)
-    example = plain.normalized(model_inputs(clean.images[:2]))
-    lean = TorchPredictor(adapt(model, example, layers), mean=info.mean, std=info.std)
-    usual = _readings(lean, model_inputs(clean.images[:CLEAN_WATCHED]))
+def _page(ready: Prepared, records: Sequence[Record], progress: Progress) -> Page:
+    stream = next(stream for stream in ready.streams if stream.name == "abrupt")
+    clean = load_images(ready.study.images, DATASET, "test").images
+    before, after, file = compared = [r for r in records if r.stream["name"] == stream.name]
+    predictors = [contender.predictor for contender in ready.contenders]
+    lean = predictors[1]
+    assert isinstance(lean, TorchPredictor)  # the method leantta, put on a torch model
+    usual = _readings(lean, model_inputs(clean[:CLEAN_WATCHED]))
     gain = paired_difference(before, after)
-    families = {record.method: by_family(record, FAMILIES) for record in (before, after)}
+    families = {record.method: by_family(record, FAMILIES) for record in compared}
     return Page(
         title="ResNet18 on corrupted CIFAR-10, adapting to each image alone",
         lead=f"{len(stream):,} images from 19 corruptions at 5 severities in random order, each on its own: "
@@ -112,6 +127,7 @@ def _page(study: Study, records: Sequence[Record], layers: Selector, progress: P
         figures={
             "accuracy on corrupted images, no adaptation": f"{100 * before.correct.mean():.1f} %",
             f"the same images, {after.method}": f"{100 * after.correct.mean():.1f} %",
+            "the same, int8, from one file": f"{100 * file.correct.mean():.1f} %",
             "gain in points, with its 95 % interval": "{:+.1f} [{:+.1f}, {:+.1f}]".format(
                 *(100 * v for v in gain)
             ),
@@ -124,7 +140,7 @@ def _page(study: Study, records: Sequence[Record], layers: Selector, progress: P
         },
         layers=list(usual),
         distance_by_severity=_distances(lean, stream, usual, progress),
-        examples=_examples(plain, lean, stream, clean.images, (before, after)),
+        examples=_examples(predictors, lean, stream, clean, compared),
         command=after.header.command,
     )
 
@@ -158,10 +174,14 @@ def _distances(
 
 
 def _examples(
-    plain: TorchPredictor, lean: TorchPredictor, stream: Stream, clean: Pixels, records: Sequence[Record]
+    predictors: Sequence[Predictor],
+    lean: TorchPredictor,
+    stream: Stream,
+    clean: Pixels,
+    records: Sequence[Record],
 ) -> list[Example]:
     """Return the first images of each kind in the order of the stream."""
-    kinds = list(zip(*(record.correct.tolist() for record in records), strict=True))
+    kinds = list(zip(*(record.correct.tolist() for record in records[:2]), strict=True))
     places = [
         place
         for kind, count in SHOWN.items()
@@ -173,8 +193,8 @@ def _examples(
         inputs = stream.load(np.array([place]))
         label = int(stream.labels[place])
         guesses = []
-        for record, predictor in zip(records, (plain, lean), strict=True):
-            scores = torch.from_numpy(predictor.predict(inputs)).softmax(1)[0]
+        for record, predictor in zip(records, predictors, strict=True):
+            scores = probabilities(predictor.predict(inputs)[0])
             guess = int(scores.argmax())
             guesses.append(
                 Guess(

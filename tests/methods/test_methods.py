@@ -6,7 +6,8 @@ from leantta.data.cifar import load_images
 from leantta.data.datasets import dataset_info, model_inputs
 from leantta.errors import DataError, SettingError
 from leantta.gates import CalibratedGate, PaperGate
-from leantta.methods.table import METHODS, MethodOptions, Subject, choose
+from leantta.methods.options import MethodOptions
+from leantta.methods.table import METHODS, Subject, choose
 from leantta.methods.torch_predictor import TorchPredictor
 from leantta.models.pretrained import pretrained
 from reference import assert_close

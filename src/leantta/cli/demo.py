@@ -26,9 +26,10 @@ from leantta.progress import Bar
     help="The page to write.",
 )
 def demo(images: Path | None, weights: Path | None, layers: str, per_cell: int, output: Path) -> None:
-    """Show ResNet18 on clean and on corrupted CIFAR-10 images, without and with LeanTTA.
+    """Show ResNet18 on clean and on corrupted CIFAR-10 images, without and with LeanTTA, and as an int8 file.
 
-    Prints a table and writes a page with images, predictions and the distance of every layer.
+    Prints a table, writes a page with images, predictions and the distance of every layer, and beside it the
+    file that a device would run.
 
     \b
     Examples:
@@ -41,6 +42,9 @@ def demo(images: Path | None, weights: Path | None, layers: str, per_cell: int, 
 
     result = run_demo(images, weights, parse_selector(layers), per_cell=per_cell, output=output, progress=Bar)
     click.echo(result)
+    file = output.with_suffix(".onnx")
     click.echo(
-        f"\nOpen {output} in a browser: images, predictions and how far each layer was from the source."
+        f"\nOpen {output} in a browser: images, predictions and how far each layer was from the source.\n"
+        f"{file} is the adapting model in int8 ({file.stat().st_size / 1e6:.1f} MB); it needs numpy and "
+        f"onnxruntime only:\n  leantta verify {file} && leantta run {file} IMAGE"
     )

@@ -11,7 +11,10 @@ STREAMS = "abrupt, gradual, severity5, correlated, one_cell, clean"
 
 
 @click.command("eval")
-@click.option("--model", required=True, help="resnet18, mobilenet_v2, or your own: file.py:function.")
+@click.option(
+    "--model",
+    help="resnet18, mobilenet_v2, your own (file.py:function), or a file made by `leantta convert`.",
+)
 @click.option(
     "--images",
     required=True,
@@ -27,7 +30,9 @@ STREAMS = "abrupt, gradual, severity5, correlated, one_cell, clean"
 )
 @click.option("--stream", "streams", default="abrupt", show_default=True, help=f"One or more of {STREAMS}.")
 @click.option(
-    "--method", "methods", default="none,leantta", show_default=True, help="Methods, first = baseline."
+    "--method",
+    "methods",
+    help="Methods or model files, first = baseline.  [default: none,leantta; the file if --model is one]",
 )
 @options.adapt
 @options.gate_options
@@ -53,13 +58,13 @@ STREAMS = "abrupt, gradual, severity5, correlated, one_cell, clean"
 )
 @options.as_json
 def evaluation(
-    model: str,
+    model: str | None,
     images: Path,
     weights: Path | None,
     dataset: str,
     corrupted: Path | None,
     streams: str,
-    methods: str,
+    methods: str | None,
     layers: str,
     gate: str,
     tau: float | None,
@@ -87,6 +92,7 @@ def evaluation(
     Methods:  none             the model as it was trained
               leantta          adapts the layers of --adapt
               leantta:LAYERS   adapts these: all, half, 8, 0.4, ...
+              FILE.onnx        what `leantta convert` made; needs no torch
     \b
     Examples:
       leantta eval --model resnet18 --stream abrupt --method none,leantta --images cifar10.npz
@@ -94,13 +100,18 @@ def evaluation(
           --method none,leantta:half,leantta:all --families
       leantta eval --model resnet18 --images examples/cifar10_sample.npz --per-cell 10
       leantta eval --model my_model.py:build --images cifar10.npz --gate calibrated --seeds 0,1,2
+      leantta eval --method none.onnx,half.onnx --images cifar10.npz
       leantta eval --model resnet18 --images cifar10.npz --stream one_cell --corruption fog --severity 5
     """
-    from leantta.methods.table import MethodOptions
+    from leantta.methods.contender import is_file
+    from leantta.methods.options import MethodOptions
     from leantta.report.show import show
     from leantta.study import Study, run_study
     from leantta.surgery.select import parse_selector
 
+    runs = tuple(options.parts(methods or "none,leantta"))
+    if model is not None and is_file(model):
+        runs, model = (model, *(runs if methods else ())), None
     study = Study(
         model=model,
         images=images,
@@ -108,7 +119,7 @@ def evaluation(
         dataset=dataset,
         corrupted=corrupted,
         streams=tuple(options.parts(streams)),
-        methods=tuple(options.parts(methods)),
+        methods=runs,
         seeds=tuple(options.numbers(seeds, "seeds")),
         batch_size=batch_size,
         options=MethodOptions(

@@ -9,12 +9,15 @@ import sys
 import click
 
 from leantta import __version__
+from leantta.cli.convert import convert
 from leantta.cli.corrupt import corrupt
 from leantta.cli.demo import demo
 from leantta.cli.download import download
 from leantta.cli.evaluation import evaluation
 from leantta.cli.inspection import inspection
 from leantta.cli.report import report
+from leantta.cli.run import run
+from leantta.cli.verify import verify
 from leantta.errors import LeanTTAError
 from leantta.extras import missing_extra
 
@@ -32,7 +35,7 @@ def cli() -> None:
     """
 
 
-for command in (demo, inspection, evaluation, report, corrupt, download):
+for command in (demo, inspection, convert, evaluation, report, corrupt, download, run, verify):
     cli.add_command(command)
 
 

@@ -82,6 +82,30 @@ def parts(text: str) -> list[str]:
     return found
 
 
+def decimals(text: str | None, what: str) -> tuple[float, ...] | None:
+    """Return the numbers of a comma-separated text, None of no text.
+
+    >>> decimals("0.5,0.25", "mean")
+    (0.5, 0.25)
+    """
+    if text is None:
+        return None
+    try:
+        return tuple(float(part) for part in parts(text))
+    except ValueError as e:
+        raise click.UsageError(f"{what} has numbers with commas between them, got {text!r}.") from e
+
+
+def height_and_width(text: str | None) -> tuple[int, int] | None:
+    """Return the two numbers of a size, None of no text."""
+    if text is None:
+        return None
+    found = numbers(text, "height and width")
+    if len(found) != 2 or min(found) < 1:
+        raise click.UsageError(f"a size is a height and a width with a comma between them, got {text!r}.")
+    return found[0], found[1]
+
+
 def numbers(text: str, what: str) -> list[int]:
     """Return the whole numbers of a comma-separated text.
 

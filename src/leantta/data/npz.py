@@ -1,4 +1,4 @@
-"""Arrays out of a `.npz` file: all that are asked for, or an error that says what is there instead."""
+"""Arrays out of `.npz` and `.npy` files: what is asked for, or an error that says what is there instead."""
 
 import zipfile
 import zlib
@@ -16,6 +16,22 @@ _UNREADABLE = (
     *(LookupError, TypeError, AttributeError, MemoryError),
 )
 """What zipfile, zlib and numpy raise for damaged files; the second row is for headers that lie."""
+
+
+def read_array(path: Path) -> npt.NDArray[Any]:
+    """Return the array in a `.npy` file; nothing in the file is run.
+
+    Raises:
+        DataError: it is damaged, or is no `.npy` file.
+    """
+    try:
+        with path.open("rb") as file:
+            found = np.load(file, allow_pickle=False)
+    except _UNREADABLE as e:
+        raise DataError(f"cannot read {path} as .npy: {e}. Make or fetch it again.") from e
+    if not isinstance(found, np.ndarray):
+        raise DataError(f"{path} is not a .npy file: it holds several arrays.")
+    return found
 
 
 def read_arrays(path: Path, names: Sequence[str]) -> list[npt.NDArray[Any]]:

@@ -11,19 +11,11 @@ from torch import Tensor, nn
 
 from leantta.errors import SettingError
 from leantta.evaluate.predictor import Predictor
-from leantta.gates import Gate, PaperGate
+from leantta.gates import PaperGate
+from leantta.methods.options import MethodOptions
 from leantta.methods.torch_predictor import TorchPredictor
 from leantta.surgery.apply import adapt
 from leantta.surgery.select import Selector, parse_selector
-
-
-@dataclass(frozen=True, kw_only=True)
-class MethodOptions:
-    """What a method may be told; each uses what concerns it."""
-
-    layers: Selector = "half"
-    gate: Gate = PaperGate()
-    mixture_variance: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,11 @@ def fuse(producer: nn.Module, norm: BatchNorm) -> nn.Module:
     >>> bool(torch.allclose(fuse(conv, norm)(x), norm(conv(x)), atol=1e-6))
     True
     """
-    scale, offset = affine(norm)
+    return fold(producer, *affine(norm))
+
+
+def fold(producer: nn.Module, scale: Tensor, offset: Tensor) -> nn.Module:
+    """Return a copy of the convolution or linear layer with scale * output + offset as its output."""
     fused = copy.deepcopy(producer)
     weight, bias = fused.weight, fused.bias
     assert isinstance(weight, nn.Parameter)  # every type in `FUSABLE` has one

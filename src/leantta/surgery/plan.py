@@ -32,7 +32,7 @@ class Row:
     fed_by: str
     action: Action
     reason: str
-    producer: str | None = None  # the module it is folded into
+    producer: str | None = None  # the module that it, or its source normalisation, can be folded into
     untouched: bool = False  # kept as the module it is: replacing it might change more
 
 
@@ -96,13 +96,15 @@ def plan(
 def _decide(name: str, norm: BatchNorm, run: Trace, model: nn.Module, chosen: bool, able: bool) -> Row:
     visit = run.visits[name]
     row = Row(visit.order, name, norm.num_features, _describe(visit, model), Action.KEEP, "")
+    refusal = _refusal(visit, run, model)
     if chosen:
         times = "" if visit.calls == 1 else f"; runs {visit.calls} times"
-        return replace(row, action=Action.ADAPT, reason=f"selected{times}")
+        producer = visit.source.producer if visit.source is not None and refusal is None else None
+        return replace(row, action=Action.ADAPT, reason=f"selected{times}", producer=producer)
     if (irreplaceable := _irreplaceable(norm)) is not None:
         return replace(row, reason=f"{irreplaceable}; left as it is", untouched=True)
     why = "not selected" if able else ONE_VALUE
-    if (refusal := _refusal(visit, run, model)) is not None:
+    if refusal is not None:
         return replace(row, reason=f"{why}; cannot be fused: {refusal}")
     assert visit.source is not None  # else it would have been refused
     return replace(row, action=Action.FUSE, reason=why, producer=visit.source.producer)

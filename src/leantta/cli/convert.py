@@ -1,0 +1,119 @@
+"""`leantta convert`: a trained model as one file for the device."""
+
+from pathlib import Path
+
+import click
+
+from leantta.cli import options
+from leantta.progress import Bar
+
+
+@click.command("convert")
+@click.argument("model")
+@options.weights
+@options.dataset
+@click.option(
+    "--calibration",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Source images: an .npz or official CIFAR folder (train split), or a folder of images.",
+)
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The file to write.")
+@options.adapt
+@options.gate_options
+@click.option(
+    "--precision", type=click.Choice(["int8", "fp32"]), default="int8", show_default=True, help="Of the file."
+)
+@click.option(
+    "--portable", is_flag=True, help="Operators of the ONNX standard only: for OpenVINO and other runtimes."
+)
+@click.option(
+    "--input",
+    "kind",
+    type=click.Choice(["tensor", "image"]),
+    default="tensor",
+    show_default=True,
+    help="tensor: normalised float32 NCHW. image: uint8 NHWC, preprocessing inside the file.",
+)
+@click.option(
+    "--observer",
+    type=click.Choice(["minmax", "percentile", "mse"]),
+    default="minmax",
+    show_default=True,
+    help="How ranges are decided.",
+)
+@click.option("--size", help="Height and width that the model takes, by comma, for images of another size.")
+@click.option("--images", default=512, show_default=True, help="Calibration images to use, at most.")
+@click.option(
+    "--mean", help="Mean per channel of the training images, 0 to 1, by comma. Default: the dataset's."
+)
+@click.option("--std", help="Their standard deviation per channel, by comma.")
+@click.option(
+    "--classes",
+    type=click.Path(path_type=Path),
+    help="Text file, a class name a line. Default: the dataset's.",
+)
+@click.option(
+    "--test",
+    type=click.Path(path_type=Path),
+    help="Labelled images (.npz or CIFAR folder, test split), for accuracy. Default: the calibration file's.",
+)
+def convert(
+    model: str,
+    weights: Path | None,
+    dataset: str,
+    calibration: Path,
+    output: Path,
+    layers: str,
+    gate: str,
+    tau: float | None,
+    lam: float | None,
+    floor: float | None,
+    ceiling: float | None,
+    precision: str,
+    portable: bool,
+    kind: str,
+    observer: str,
+    size: str | None,
+    images: int,
+    mean: str | None,
+    std: str | None,
+    classes: Path | None,
+    test: Path | None,
+) -> None:
+    """Turn MODEL into one ONNX file that adapts to each input as it runs.
+
+    MODEL is a name (resnet18, mobilenet_v2, vggish, mobilevit_s) or your own function that returns a module:
+    file.py:function or package.module:function. The file needs only onnxruntime; `leantta run`, or
+    leantta.load in Python, read what else it carries: preprocessing, class names, how unusual an input is.
+
+    \b
+    Examples:
+      leantta convert resnet18 --calibration cifar10.npz -o r18.onnx
+      leantta convert resnet18 --weights my.safetensors --calibration cifar10.npz --adapt all -o r18.onnx
+      leantta convert my_model.py:build --calibration photos/ --mean 0.485,0.456,0.406 \\
+          --std 0.229,0.224,0.225 --classes names.txt --input image -o mine.onnx
+      leantta convert resnet18 --calibration cifar10.npz --portable -o everywhere.onnx
+    """
+    from leantta.export.convert import FileOptions
+    from leantta.export.request import Request, run_request
+    from leantta.surgery.select import parse_selector
+
+    request = Request(
+        model=model,
+        weights=weights,
+        dataset=dataset,
+        calibration=calibration,
+        output=output,
+        layers=parse_selector(layers),
+        gate=options.gate_from(gate, tau, lam, floor, ceiling),
+        options=FileOptions(precision=precision, portable=portable, input=kind, observer=observer),  # type: ignore[arg-type] # click has checked them
+        images=images,
+        size=options.height_and_width(size),
+        mean=options.decimals(mean, "--mean"),
+        std=options.decimals(std, "--std"),
+        classes=classes,
+        test=test,
+    )
+    click.echo(str(run_request(request, Bar)))
+    click.echo(f"\nTry it: leantta verify {output} && leantta run {output} IMAGE")

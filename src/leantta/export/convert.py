@@ -1,0 +1,287 @@
+"""A trained torch model in, one ONNX file out: plan, separate, calibrate, round, write, check.
+
+model -plan, apply-> adapting model -prepare, trace-> float graph -calibrate, write-> int8 graph -seal-> file
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from leantta.errors import ArtifactError, SettingError
+from leantta.export.artifact import gate_settings, plan_rows, sealed, selftest, selftest_input
+from leantta.export.heads import RAW, ShiftScale, shift_scale, with_heads, with_raw_distances
+from leantta.export.prepare import prepare_
+from leantta.export.preprocessing import normalized, with_preprocessing
+from leantta.export.report import Conversion
+from leantta.export.source import check_calibration
+from leantta.export.trace import INPUT, trace
+from leantta.files import replacing
+from leantta.gates import CalibratedGate, Gate, GateName, gate_of
+from leantta.graph.ir import Array, Graph
+from leantta.graph.run import run_graph
+from leantta.progress import Progress, silent
+from leantta.quantize.calibrate import Ranges, calibrate
+from leantta.quantize.nhwc import write_nhwc
+from leantta.quantize.observers import ObserverName
+from leantta.quantize.params import Range
+from leantta.quantize.qdq import inlined, write_qdq
+from leantta.surgery.apply import apply
+from leantta.surgery.layers import unwrap
+from leantta.surgery.observe import observe
+from leantta.surgery.plan import Action, Plan, plan
+from leantta.surgery.select import Selector
+
+Floats = npt.NDArray[np.float32]
+Precision = Literal["int8", "fp32"]
+InputKind = Literal["tensor", "image"]
+
+CHECKED = 64
+"""How many calibration images the file and the torch model are compared on."""
+
+FP32_LIMIT = 1e-3
+"""Largest difference of scores that a float32 file may have, as a share of the largest score."""
+
+TOLERANCE: Mapping[str, float] = {"fp32": 1e-3, "int8": 0.05}
+"""How far the self-test may be off on another machine, as a share of the largest score."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileOptions:
+    """How the file is written."""
+
+    precision: Precision = "int8"
+    portable: bool = False  # operators of the ONNX standard only
+    input: InputKind = "tensor"  # "image": uint8 (n, h, w, c), preprocessing inside
+    observer: ObserverName = "minmax"
+
+    def __post_init__(self) -> None:
+        """Refuse what does not exist."""
+        for name, value, known in (
+            ("precision", self.precision, ("int8", "fp32")),
+            ("input", self.input, ("tensor", "image")),
+        ):
+            if value not in known:
+                raise SettingError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+
+
+def convert(
+    model: nn.Module,
+    calibration: Array,
+    output: Path | str,
+    *,
+    layers: Selector = "half",
+    gate: Gate | GateName = "paper",
+    options: FileOptions = FileOptions(),  # noqa: B008 - frozen
+    mean: Sequence[float] | None = None,
+    std: Sequence[float] | None = None,
+    classes: Sequence[str] | None = None,
+    name: str | None = None,
+    weights_sha256: str | None = None,
+    progress: Callable[[str], Progress] = lambda _: silent,
+) -> Conversion:
+    """Write the model to `output` as one ONNX file that adapts to each input, and return what was done.
+
+    `calibration` are source inputs: uint8 images (n, h, w, c), with the mean and std per channel that the
+    model was trained with; or float32 (n, ...) exactly as the model takes them, if it is no image model.
+    Some hundreds are usual. The file appears whole or not at all.
+
+    Raises:
+        LeanTTAError: the model, the images or a setting cannot be used, or the file would not reproduce the
+            model; nothing is written then.
+    """
+    output = Path(output)
+    with replacing(output) as part:  # first, so that a bad place shows before the work is done
+        made = _Making(model, calibration, layers, gate_of(gate), options, _pixels(mean, std))
+        graph, metadata = made.file(progress)
+        metadata |= {
+            "model": name or type(unwrap(model)).__name__,
+            "weights_sha256": weights_sha256 or state_sha256(model),
+            "classes": list(classes) if classes is not None else None,
+        }
+        raw = sealed(graph, str(metadata["model"]), metadata)
+        part.write_bytes(raw)
+    return made.report(output, graph, len(raw))
+
+
+def state_sha256(model: nn.Module) -> str:
+    """Return a hash of all parameters and buffers by name."""
+    digest = hashlib.sha256()
+    for key, value in sorted(unwrap(model).state_dict().items()):
+        digest.update(key.encode())
+        digest.update(
+            value.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()
+            if value.dim()
+            else str(value.item()).encode()
+        )
+    return digest.hexdigest()
+
+
+def _pixels(
+    mean: Sequence[float] | None, std: Sequence[float] | None
+) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    if mean is None and std is None:
+        return None
+    if mean is None or std is None or len(mean) != len(std) or min(std) <= 0:
+        raise SettingError(f"mean and std go together, one each per channel, std above 0; got {mean}, {std}")
+    return tuple(mean), tuple(std)
+
+
+class _Making:
+    """One conversion, step by step; each step leaves its result for the next and for the report."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        calibration: Array,
+        layers: Selector,
+        gate: Gate,
+        options: FileOptions,
+        pixels: tuple[tuple[float, ...], tuple[float, ...]] | None,
+    ) -> None:
+        check_calibration(calibration, pixels, options.input)
+        self.options = options
+        self.gate = gate
+        self.pixels = pixels
+        self.given = calibration
+        self.inputs: Floats = normalized(calibration, *pixels) if pixels else calibration.astype(np.float32)
+        example = torch.from_numpy(self.inputs[:2].copy())
+        self.plan: Plan = plan(model, example, layers)
+        self.model = model
+        self.layers = self.plan.named(Action.ADAPT)
+        self.ranges = Ranges({}, ())
+        self.scale: ShiftScale | None = None
+        self.difference = 0.0
+        self.agreement = 1.0
+
+    def file(self, progress: Callable[[str], Progress]) -> tuple[Graph, dict[str, Any]]:
+        """Return the graph of the file, and the metadata that follows from it."""
+        lean = self._adapted(progress)
+        wanted = _torch_scores(lean, self.inputs[:CHECKED])
+        prepare_(lean, self.plan)
+        progress("trace")(0, 1)
+        exact = trace(lean, torch.from_numpy(self.inputs[:2].copy()))
+        progress("trace")(1, 1)
+        graph = self._written(exact, progress)
+        if self.layers:
+            graph = with_raw_distances(graph)
+            raw = run_graph(graph, self.feed(), [RAW], progress=progress("shift"))[0]
+            self.scale = shift_scale(raw)
+            graph = with_heads(graph, self.gate, self.scale)
+        if self.options.portable:
+            graph = inlined(graph)
+        self._compare(graph, wanted)
+        return graph, self._metadata(graph, float(np.abs(wanted).max()))
+
+    def _adapted(self, progress: Callable[[str], Progress]) -> nn.Module:
+        spreads = None
+        if isinstance(self.gate, CalibratedGate) and self.layers:
+            source = torch.from_numpy(self.inputs)
+            spreads = observe(unwrap(self.model), source, progress=progress("gate"))
+        return apply(self.model, self.plan, gate=self.gate, spreads=spreads)
+
+    def _written(self, exact: Graph, progress: Callable[[str], Progress]) -> Graph:
+        image = self.options.input == "image"
+        if self.options.precision == "fp32":
+            distances = tuple(
+                node.outputs[1] for node in exact.nodes if len(node.outputs) == 2 and node.domain
+            )
+            graph = Graph(
+                exact.nodes, exact.constants, exact.tensors, exact.inputs, (*exact.outputs, *distances)
+            )
+            last = False
+        else:
+            seen = calibrate(exact, self.inputs, self.options.observer, progress=progress("calibrate"))
+            spans: dict[str, Range] = {**seen.spans, **self._input_range()}
+            self.ranges = Ranges(spans, seen.empty)
+            last = image and not self.options.portable
+            graph = write_qdq(exact, spans) if self.options.portable else write_nhwc(exact, spans, last=last)
+        if not image:
+            return graph
+        assert self.pixels is not None  # `check_calibration` has seen to it
+        return with_preprocessing(graph, *self.pixels, last=last)
+
+    def _input_range(self) -> dict[str, Range]:
+        """Return the range of the input: of images every value that a pixel can take, else what was seen."""
+        if self.pixels is None:
+            return {}
+        mean, std = (np.asarray(values) for values in self.pixels)
+        return {INPUT: (float((-mean / std).min()), float(((1 - mean) / std).max()))}
+
+    def feed(self) -> Array:
+        """Return the calibration inputs as the file takes them."""
+        return self.given if self.options.input == "image" else self.inputs
+
+    def _compare(self, graph: Graph, wanted: Floats) -> None:
+        """Compare the file's scores with the torch model's.
+
+        Raises:
+            ArtifactError: a float32 file differs, which can only be a mistake of the converter.
+        """
+        found = run_graph(graph, self.feed()[:CHECKED], [graph.outputs[0]])[0]
+        self.difference = float(np.abs(found - wanted).max() / max(np.abs(wanted).max(), 1e-9))
+        self.agreement = float((_decided(found) == _decided(wanted)).mean())
+        limit = FP32_LIMIT if self.options.precision == "fp32" else np.inf
+        if not self.difference <= limit:  # also when it is not a number
+            raise ArtifactError(
+                f"the file would not reproduce the model: scores differ by {self.difference:.1g} of the "
+                f"largest, at most {limit:g} is allowed. Please report the model; nothing was written."
+            )
+
+    def _metadata(self, graph: Graph, peak: float) -> dict[str, Any]:
+        options = self.options
+        test = selftest_input(self.given)
+        fed = test if options.input == "image" or self.pixels is None else normalized(test, *self.pixels)
+        logits = run_graph(graph, fed, [graph.outputs[0]])[0]
+        mean, std = self.pixels or (None, None)
+        scale = self.scale
+        return {
+            "precision": options.precision,
+            "portable": options.portable,
+            "input": {"kind": options.input, "shape": list(self.inputs.shape[1:]), "mean": mean, "std": std},
+            "outputs": logits.shape[1],
+            "gate": gate_settings(self.gate) if self.layers else None,
+            "layers": self.layers,
+            "plan": plan_rows(self.plan),
+            "shift": scale and {"middle": scale.middle, "limit": scale.limit, "images": len(self.given)},
+            "calibration": {"images": len(self.given), "observer": options.observer},
+            "ranges": {name: [_short(v) for v in span] for name, span in self.ranges.spans.items()},
+            "selftest": selftest(test, logits, TOLERANCE[options.precision] * max(peak, 1e-3)),
+        }
+
+    def report(self, output: Path, graph: Graph, size_bytes: int) -> Conversion:
+        """Return what was done."""
+        values = graph.constants.values()
+        return Conversion(
+            path=output,
+            plan=self.plan,
+            precision=self.options.precision,
+            size_bytes=size_bytes,
+            weight_bytes=sum(
+                v.nbytes for v in values if v.dtype == np.int8 or self.options.precision == "fp32"
+            ),
+            difference=self.difference,
+            agreement=self.agreement,
+            checked=min(CHECKED, len(self.given)),
+            empty=self.ranges.empty,
+        )
+
+
+def _torch_scores(model: nn.Module, inputs: Floats) -> Floats:
+    with torch.inference_mode():
+        scores: Floats = model(torch.from_numpy(inputs)).float().numpy()
+    return scores
+
+
+def _decided(logits: Floats) -> npt.NDArray[Any]:
+    return logits.argmax(axis=1) if logits.shape[1] > 1 else logits[:, 0] > 0
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.5g}")

@@ -1,0 +1,94 @@
+"""What a file says of an input beside its scores: the distance of every adapting layer, and one shift.
+
+    distance  (n, layers)  the paper's d = 1 - exp(-(1 - tau)^2 * S), or D of the calibrated gate
+    shift     (n,)         max(0, (T - middle) / (limit - middle)),   T = mean over layers of S / usual
+
+S is a layer's distance before it saturates, `usual` its 99 % quantile over the calibration images; `middle`
+and `limit` are the median and the 99 % quantile of T over them. So half of the source images have the shift
+0, and 1 % of them exceed 1.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from leantta.gates import Gate, PaperGate
+from leantta.graph.ir import BATCH, Array, Graph, Node, Tensor
+
+DISTANCE, SHIFT, RAW = "distance", "shift", "mahalanobis"
+QUANTILE = 0.99
+LEAST = 1e-12  # of a quantile, so that images that are all alike divide by no zero
+
+
+@dataclass(frozen=True)
+class ShiftScale:
+    """What turns the distances of the layers into one shift."""
+
+    usual: tuple[float, ...]  # one per layer
+    middle: float
+    limit: float
+
+
+def shift_scale(raw: npt.NDArray[np.float32]) -> ShiftScale:
+    """Return the scale of the shift from the raw distances (n, layers) of source images.
+
+    >>> scale = shift_scale(np.arange(1, 101, dtype=np.float32)[:, None])
+    >>> int(sum(s / scale.usual[0] > scale.limit for s in range(1, 101)))
+    1
+    """
+    usual = np.maximum(np.quantile(raw, QUANTILE, axis=0, method="higher"), LEAST).astype(np.float64)
+    each = (raw / usual).mean(axis=1)
+    middle, limit = float(np.median(each)), float(np.quantile(each, QUANTILE, method="higher"))
+    return ShiftScale(tuple(float(value) for value in usual), middle, max(limit, middle + LEAST))
+
+
+def with_raw_distances(graph: Graph) -> Graph:
+    """Return the graph with the layers' raw distances as one output (n, layers) instead of one each."""
+    logits, *distances = graph.outputs
+    if not distances:
+        return graph
+    joined = Node("Concat", tuple(distances), (RAW,), {"axis": 1}, RAW)
+    tensors = {**graph.tensors, RAW: Tensor(np.dtype(np.float32), (BATCH, len(distances)))}
+    return replace(graph, nodes=(*graph.nodes, joined), tensors=tensors, outputs=(logits, RAW))
+
+
+def with_heads(graph: Graph, gate: Gate, scale: ShiftScale) -> Graph:
+    """Return a graph with raw distances as one with the outputs `distance` and `shift`."""
+    layers = len(scale.usual)
+    row = Tensor(np.dtype(np.float32), (BATCH, layers))
+    one_each = Tensor(np.dtype(np.float32), (BATCH,))
+    constants: dict[str, Array] = {
+        "shift/unit": np.asarray([[1 / (layers * usual) for usual in scale.usual]], np.float32),
+        "shift/middle": np.asarray(scale.middle, np.float32),
+        "shift/room": np.asarray(scale.limit - scale.middle, np.float32),
+        "shift/zero": np.asarray(0, np.float32),
+        "shift/axis": np.asarray([1], np.int64),
+    }
+    nodes = [
+        Node("Mul", (RAW, "shift/unit"), ("shift/parts",), {}, "shift/parts"),
+        Node("ReduceSum", ("shift/parts", "shift/axis"), ("shift/total",), {"keepdims": 0}, "shift/total"),
+        Node("Sub", ("shift/total", "shift/middle"), ("shift/above",), {}, "shift/above"),
+        Node("Div", ("shift/above", "shift/room"), ("shift/signed",), {}, "shift/signed"),
+        Node("Max", ("shift/signed", "shift/zero"), (SHIFT,), {}, SHIFT),
+    ]
+    tensors = {"shift/parts": row, DISTANCE: row, SHIFT: one_each}
+    tensors |= dict.fromkeys(("shift/total", "shift/above", "shift/signed"), one_each)
+    if isinstance(gate, PaperGate):
+        constants["distance/rate"] = np.asarray(-((1 - gate.tau) ** 2), np.float32)
+        constants["distance/one"] = np.asarray(1, np.float32)
+        nodes += [
+            Node("Mul", (RAW, "distance/rate"), ("distance/exponent",), {}, "distance/exponent"),
+            Node("Exp", ("distance/exponent",), ("distance/near",), {}, "distance/near"),
+            Node("Sub", ("distance/one", "distance/near"), (DISTANCE,), {}, DISTANCE),
+        ]
+        tensors |= dict.fromkeys(("distance/exponent", "distance/near"), row)
+    else:
+        nodes.append(Node("Identity", (RAW,), (DISTANCE,), {}, DISTANCE))
+    return Graph(
+        (*graph.nodes, *nodes),
+        {**graph.constants, **constants},
+        {**graph.tensors, **tensors},
+        graph.inputs,
+        (graph.outputs[0], DISTANCE, SHIFT),
+    )

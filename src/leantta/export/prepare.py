@@ -1,0 +1,145 @@
+"""Separate adapting layers from their source statistics, so that what is exported is small and even.
+
+The source normalisation is folded into whatever feeds an adapting layer, which then sees
+
+    u = (x - mu_s) / sqrt(var_s + eps)            about N(0, 1) per channel on source data
+
+and needs, with m and v the mean and variance of one sample's u and r = var_s / (var_s + eps), only
+
+    S = SUM_c p * m^2  [+ SUM_c q * (v - r)^2]    the distance; p and q, mean_weight and var_weight, are
+                                                  constants per channel
+    y = u * g + h,   g = gamma / sqrt(1 + a * (v - r)),   h = beta - g * a * m
+
+which is the function of `leantta.functional`, `a` being the gate's weight for that distance.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as nnf
+
+from leantta.errors import UnsupportedModelError
+from leantta.functional import DISTANCE_EPS
+from leantta.gates import CalibratedGate, PaperGate
+from leantta.nn import AdaptiveNorm, ChannelAffine
+from leantta.surgery.fuse import fold
+from leantta.surgery.plan import Action, Plan
+
+DOMAIN = "leantta"
+
+
+class UnitNorm(nn.Module):
+    """Stands for an adaptive layer behind its source normalisation, as one node of the exported graph.
+
+    It has no arithmetic of its own: run in torch it gives zeros.
+    """
+
+    gamma: Tensor
+    beta: Tensor
+    ratio: Tensor  # r
+    mean_weight: Tensor  # p
+    var_weight: Tensor | None  # q, of the calibrated gate only
+
+    def __init__(self, layer: AdaptiveNorm, name: str) -> None:
+        super().__init__()
+        self.gate = layer.gate
+        self.name = name
+        var = layer.running_var.double()
+        scale = var + layer.eps
+        ones = torch.ones_like(var)
+        self.register_buffer("gamma", _float(ones if layer.weight is None else layer.weight.detach()))
+        self.register_buffer("beta", _float(ones * 0 if layer.bias is None else layer.bias.detach()))
+        self.register_buffer("ratio", _float(var / scale))
+        if isinstance(self.gate, PaperGate):
+            self.register_buffer("mean_weight", _float(scale / (var + DISTANCE_EPS)))
+            self.register_buffer("var_weight", None)
+        else:
+            assert layer.mean_spread is not None  # `apply` has checked it
+            assert layer.var_spread is not None
+            share = 0.5 / len(var)
+            self.register_buffer("mean_weight", _float(share * scale / layer.mean_spread.double()))
+            self.register_buffer("var_weight", _float(share * scale**2 / layer.var_spread.double()))
+
+    def forward(self, u: Tensor) -> Tensor:
+        """Mark the place of the layer in the graph."""
+        inputs = [u, self.gamma, self.beta, self.ratio, self.mean_weight]
+        attributes: dict[str, str | float]
+        gate = self.gate
+        if isinstance(gate, CalibratedGate):
+            assert self.var_weight is not None
+            kind, inputs = "CalibratedNorm", [*inputs, self.var_weight]
+            attributes = {"low": gate.floor, "room": gate.ceiling - gate.floor}
+        else:
+            kind, free = "AdaptiveNorm", 1 - gate.tau
+            attributes = {"low": free * (1 - gate.lam), "room": free * gate.lam, "rate": -(free**2)}
+        marked: Tensor = torch.onnx.ops.symbolic(
+            f"{DOMAIN}::{kind}",
+            inputs,
+            attrs={**attributes, "layer": self.name},
+            dtype=u.dtype,
+            shape=u.shape,
+            version=1,
+        )
+        return marked
+
+
+class AffineConv(nn.Module):
+    """A scale and an offset per channel as a convolution of one value, which int8 has an operator for."""
+
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, scale: Tensor, offset: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("weight", _float(scale))
+        self.register_buffer("bias", _float(offset))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return weight * x + bias."""
+        if x.dim() not in _CONVOLUTIONS:
+            return x * self.weight + self.bias
+        kernel = self.weight.view(-1, 1, *(1,) * (x.dim() - 2))
+        result: Tensor = _CONVOLUTIONS[x.dim()](x, kernel, self.bias, groups=len(self.weight))
+        return result
+
+
+_CONVOLUTIONS = {3: nnf.conv1d, 4: nnf.conv2d, 5: nnf.conv3d}
+
+
+def prepare_(lean: nn.Module, plan: Plan) -> None:
+    """Turn the layers that `apply` put into a model into what is exported, folding where it can be done.
+
+    Raises:
+        UnsupportedModelError: a layer uses an option that files do not have.
+    """
+    for row in plan.rows:
+        if row.action is not Action.ADAPT:
+            continue
+        place, layer = _find(lean, row.name)
+        if layer.mixture_variance or layer.adapt_vectors:
+            raise UnsupportedModelError(
+                f"{row.name!r} has mixture_variance or adapt_vectors, which files do not have; leave them out"
+            )
+        scale = torch.rsqrt(layer.running_var.double() + layer.eps)
+        offset = -layer.running_mean.double() * scale
+        unit: nn.Module = UnitNorm(layer, row.name)
+        if row.producer is None:
+            unit = nn.Sequential(AffineConv(scale, offset), unit)
+        else:
+            lean.set_submodule(row.producer, fold(lean.get_submodule(row.producer), scale, offset))
+        lean.set_submodule(place, unit)
+    for name, module in list(lean.named_modules()):
+        if type(module) is ChannelAffine:
+            lean.set_submodule(name, AffineConv(module.scale, module.offset))
+
+
+def _find(lean: nn.Module, name: str) -> tuple[str, AdaptiveNorm]:
+    """Return where the adaptive layer of that name is: there, or first in what took the BatchNorm's place."""
+    place, layer = name, lean.get_submodule(name)
+    if isinstance(layer, nn.Sequential):  # followed by an activation that the BatchNorm had inside
+        place, layer = f"{name}.0", layer[0]
+    assert isinstance(layer, AdaptiveNorm)
+    return place, layer
+
+
+def _float(value: Tensor) -> Tensor:
+    return value.float().clone()

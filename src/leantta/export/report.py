@@ -1,0 +1,52 @@
+"""What a conversion did, as a table."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from leantta.surgery.plan import Action, Plan
+from leantta.tables import render
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conversion:
+    """A file that was written, and how well it reproduces the model."""
+
+    path: Path
+    plan: Plan
+    precision: str
+    size_bytes: int
+    weight_bytes: int  # of the weights alone
+    difference: float  # largest difference of scores to the torch model, as a share of the largest score
+    agreement: float  # share of inputs that both decide alike
+    checked: int  # on so many calibration inputs
+    empty: tuple[str, ...]  # tensors that never left zero; their bytes stand for 0 to 1
+    accuracy: tuple[float, float, int] | None = None  # torch model, file, on so many labelled images
+
+    def __str__(self) -> str:
+        """Return the table."""
+        counts = {action: len(self.plan.named(action)) for action in Action}
+        ratio = self.size_bytes / max(self.weight_bytes, 1)
+        rows = [
+            ["file", f"{self.path} ({self.precision})"],
+            [
+                "layers",
+                f"{counts[Action.ADAPT]} adapt, {counts[Action.FUSE]} fused, {counts[Action.KEEP]} kept",
+            ],
+            [
+                "size",
+                f"{self.size_bytes / 1e6:.2f} MB, {ratio:.3f} times the weights alone",
+            ],
+            [
+                "against torch",
+                f"same decision on {100 * self.agreement:.1f} % of {self.checked} images, scores within "
+                f"{100 * self.difference:.2g} % of the largest",
+            ],
+        ]
+        if self.accuracy is not None:
+            torch_, file, images = self.accuracy
+            rows.append(
+                ["accuracy", f"{100 * file:.1f} % (torch {100 * torch_:.1f} %) on {images:,} clean images"]
+            )
+        if self.empty:
+            rows.append(["note", f"{len(self.empty)} tensors stayed zero, e.g. {self.empty[0]}"])
+        return render(["", "result"], rows)

@@ -1,0 +1,159 @@
+"""From a prepared torch module to a float32 graph with readable names."""
+
+import io
+import json
+import logging
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import replace
+
+import numpy as np
+import onnx
+import torch
+from onnx import shape_inference
+from torch import Tensor, nn
+
+from leantta.errors import UnsupportedModelError
+from leantta.graph.functions import CONSTANTS, float_constants, is_norm
+from leantta.graph.ir import BATCH, OPSET, Array, Graph, Node, full_shape, read_graph
+from leantta.graph.ir import Tensor as Edge
+
+INPUT, LOGITS = "input", "logits"
+
+
+def trace(module: nn.Module, example: Tensor) -> Graph:
+    """Return the graph of a module that takes one tensor and returns scores (n, k); the batch axis is free.
+
+    Each adaptive normalization has a second output, its distance; tensors are named after their modules.
+
+    Raises:
+        UnsupportedModelError: torch cannot export the model, or it returns something else than scores.
+    """
+    model = _exported(module, example)
+    names = _scopes(model)
+    graph = _named(read_graph(shape_inference.infer_shapes(model, data_prop=True)), names)
+    if len(graph.outputs) != 1 or (out := graph.tensors[graph.outputs[0]]).shape is None or out.rank != 2:
+        found = [graph.tensors[name].shape for name in graph.outputs]
+        raise UnsupportedModelError(
+            f"a model must return one tensor of scores (n, classes) to be converted; this returns {found}. "
+            "Wrap it in a module that picks the scores."
+        )
+    return graph
+
+
+def _exported(module: nn.Module, example: Tensor) -> onnx.ModelProto:
+    batch = torch.export.Dim(BATCH, min=1, max=1 << 20)
+    try:
+        with _quiet():
+            program = torch.onnx.export(
+                module.eval(),
+                (example,),
+                dynamo=True,
+                dynamic_shapes=({0: batch},),
+                opset_version=OPSET,
+                verbose=False,
+            )
+    except Exception as e:
+        cause = str(e.__cause__ or e).strip().splitlines() or [type(e).__name__]
+        raise UnsupportedModelError(
+            f"torch cannot export {type(module).__name__}: {cause[0]} "
+            "Models must not depend on the batch size or on values of their input."
+        ) from e
+    assert program is not None
+    return program.model_proto
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the exporter's own reports off the screen; what matters reaches the caller as an error."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with (
+            warnings.catch_warnings(),
+            redirect_stdout(io.StringIO()),
+            redirect_stderr(io.StringIO()),
+            torch.no_grad(),
+        ):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
+
+
+def _scopes(model: onnx.ModelProto) -> dict[str, str]:
+    """Return, for each tensor that a node makes, the name of the module that the node belongs to."""
+    scopes = {}
+    for node in model.graph.node:
+        told = {entry.key: entry.value for entry in node.metadata_props}
+        path = _list(told.get("pkg.torch.onnx.name_scopes", "[]"))
+        module = next((part for part in reversed(path[:-1]) if part), "")
+        for output in node.output:
+            scopes[output] = module or path[-1] if path else node.op_type
+    return scopes
+
+
+def _list(text: str) -> list[str]:
+    """Return the strings of a list as the exporter prints it, in single quotes."""
+    try:
+        return [str(part) for part in json.loads(text.replace("'", '"'))]
+    except ValueError:
+        return []
+
+
+def _named(graph: Graph, scopes: Mapping[str, str]) -> Graph:
+    """Return the graph with tensors named after modules, and a distance for each normalization."""
+    new = {graph.inputs[0]: INPUT, **({graph.outputs[0]: LOGITS} if len(graph.outputs) == 1 else {})}
+    layers = {node.attributes["layer"] for node in graph.nodes if is_norm(node)}
+    taken = {INPUT, LOGITS, *graph.constants, *layers}
+    nodes = []
+    tensors: dict[str, Edge] = {}
+    for node in graph.nodes:
+        for output in node.outputs:
+            if output and output not in new:
+                new[output] = _free(node, scopes.get(output, node.op), taken, set(new.values()))
+                taken.add(new[output])
+        nodes.append(_renamed(node, new))
+    for name, tensor in graph.tensors.items():
+        fixed = name not in graph.constants and tensor.shape and tensor.shape[0] == BATCH
+        tensors[new.get(name, name)] = replace(tensor, shape=full_shape(tensor.shape)) if fixed else tensor  # type: ignore[arg-type] # a fixed shape is known
+    constants = dict(graph.constants)
+    for place, node in enumerate(nodes):
+        if is_norm(node):
+            tensors[node.outputs[1]] = Edge(np.dtype(np.float32), (BATCH, 1))
+            nodes[place] = _shaped(node, tensors[node.inputs[0]].rank, constants)
+    outputs = tuple(new.get(name, name) for name in graph.outputs)
+    return Graph(tuple(nodes), constants, tensors, (INPUT,), outputs).without_unused_constants()
+
+
+def _shaped(node: Node, rank: int, constants: dict[str, Array]) -> Node:
+    """Return a normalization with its constants as its function takes them, adding them to the graph's."""
+    u, *given = node.inputs
+    names = [f"positions_{rank}", *(f"{node.name}/{part}" for part in CONSTANTS)][: len(given) + 1]
+    values = float_constants(rank, [constants[name] for name in given])
+    constants.update(zip(names, values, strict=True))
+    return replace(node, inputs=(u, *names))
+
+
+def _free(node: Node, scope: str, taken: set[str], used: set[str]) -> str:
+    """Return a name for what the node makes that nothing else has: its module's, or that with its kind."""
+    if is_norm(node) and (layer := str(node.attributes["layer"])) not in used:
+        return layer
+    stem = scope if scope not in taken else f"{scope}.{node.op.lower()}"
+    name, count = stem, 1
+    while name in taken:
+        count += 1
+        name = f"{stem}_{count}"
+    return name
+
+
+def _renamed(node: Node, new: Mapping[str, str]) -> Node:
+    outputs = tuple(new.get(name, name) for name in node.outputs)
+    extra = (f"{outputs[0]}.distance",) if is_norm(node) else ()
+    return replace(
+        node,
+        inputs=tuple(new.get(name, name) for name in node.inputs),
+        outputs=outputs + extra,
+        name=outputs[0],
+    )

@@ -1,0 +1,1 @@
+"""ONNX graphs as plain values, and the adaptive normalization as functions inside them."""

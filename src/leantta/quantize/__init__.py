@@ -1,0 +1,1 @@
+"""What is int8, with which ranges, and how the graph is written then: ONNX in, ONNX out, no torch."""

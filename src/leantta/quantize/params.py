@@ -1,0 +1,91 @@
+"""How real numbers become bytes: scale and zero point of activations, per-channel scales of weights."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from leantta.graph.ir import Array
+
+Floats = npt.NDArray[np.float32]
+
+LEVELS = 255  # uint8 steps of an activation
+PEAK = 127  # largest int8 weight, symmetric
+PAIR_PEAK = 127  # of the sum of two neighbouring weights; see `quantize_weights`
+
+Range = tuple[float, float]
+
+EMPTY: Range = (0.0, 1.0)
+"""Stands in for the range of a tensor that is constantly zero: a step that later values can still use."""
+
+
+@dataclass(frozen=True)
+class Affine:
+    """real = scale * (byte - zero)."""
+
+    scale: float
+    zero: int
+
+    @property
+    def low(self) -> float:
+        """The least value that a byte can stand for."""
+        return -self.zero * self.scale
+
+    @property
+    def high(self) -> float:
+        """The greatest value that a byte can stand for."""
+        return (LEVELS - self.zero) * self.scale
+
+
+def affine_of(span: Range) -> Affine:
+    """Return scale and zero point that cover a range and zero itself, which padding and ReLU need exactly.
+
+    >>> affine_of((0.0, 2.55)).zero, affine_of((-1.0, 1.0)).zero
+    (0, 128)
+    """
+    low, high = min(span[0], 0.0), max(span[1], 0.0)
+    if high - low < 1e-20:
+        low, high = EMPTY
+    scale = float(np.float32((high - low) / LEVELS))
+    return Affine(scale, int(np.clip(round(-low / scale), 0, LEVELS)))
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Integer weights with the scale of each output channel."""
+
+    values: npt.NDArray[np.int8]
+    scale: Floats  # (out,)
+
+
+def quantize_weights(weight: Array, *, summed_in_pairs: bool) -> Weights:
+    """Return symmetric int8 weights (out, ...), each output channel with its own scale.
+
+    x86 processors without VNNI multiply bytes in pairs and add the two products in 16 bits, which overflow
+    when two neighbours are both large: the result is then silently wrong. With `summed_in_pairs` the scale
+    of a channel is chosen so that no pair can, in either order of the axes, and every processor gives the
+    same sums. It costs little: only channels with two large neighbours get a coarser step.
+    """
+    flat = np.asarray(weight, np.float64).reshape(len(weight), -1)  # (out, fan-in)
+    peak = np.abs(flat).max(axis=1, initial=0) / PEAK
+    if summed_in_pairs:
+        last = np.moveaxis(np.asarray(weight, np.float64), 1, -1).reshape(len(weight), -1)
+        peak = np.maximum(peak, np.maximum(_pair_peak(flat), _pair_peak(last)) / PAIR_PEAK)
+    scale = np.where(peak > 1e-20, peak, 1.0).astype(np.float32)
+    shaped = scale.reshape(-1, *(1,) * (weight.ndim - 1))
+    return Weights(np.clip(np.rint(weight / shaped), -PEAK, PEAK).astype(np.int8), scale)
+
+
+def _pair_peak(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the largest |a + b| of two neighbours of one sign in each row, zero when there is none."""
+    left, right = rows[:, :-1], rows[:, 1:]
+    same = np.where(left * right > 0, np.abs(left + right), 0)
+    peak: npt.NDArray[np.float64] = same.max(axis=1, initial=0)
+    return peak
+
+
+def quantize_bias(bias: Array, input_scale: float, weights: Weights) -> npt.NDArray[np.int32]:
+    """Return the bias (out,) in the unit of the integer sums."""
+    unit = np.float64(input_scale) * weights.scale.astype(np.float64)
+    limits = np.iinfo(np.int32)
+    return np.clip(np.rint(bias / unit), limits.min, limits.max).astype(np.int32)

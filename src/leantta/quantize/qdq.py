@@ -1,0 +1,126 @@
+"""Write a graph in int8 with standard operators only: roundings to bytes and back around float32 operators.
+
+Every runtime reads this form, and those that know integers (ONNX Runtime, OpenVINO, TensorRT) merge each
+operator with the roundings around it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from leantta.graph.functions import NORMS, inline
+from leantta.graph.ir import Array, Graph, Node, Tensor
+from leantta.quantize.lowering import BYTES, FLOAT, QUANTIZED_MAKERS, Edges, fused_activations
+from leantta.quantize.params import Range, Weights, quantize_bias, quantize_weights
+
+READERS = ("Conv", "Gemm", "MatMul", *NORMS)
+"""Operations that read bytes."""
+
+KEEPERS = ("MaxPool", "Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Identity")
+"""Operations whose output is made of the very values that they read."""
+
+
+def write_qdq(graph: Graph, spans: Mapping[str, Range]) -> Graph:
+    """Return the graph in int8 with the operators of the ONNX standard alone."""
+    edges = Edges(graph, spans)
+    rounded = _rounded(graph)
+    where: dict[str, str] = {}
+    source = graph.inputs[0]
+    where[source] = _round(edges, source, source) if source in rounded else source
+    for node in graph.nodes:
+        out = node.outputs[0]
+        inputs = [where.get(name, name) for name in node.inputs]
+        if node.op in READERS and (weights := _weights(graph, node)) is not None:
+            inputs[1:] = _weight_inputs(edges, node, weights)
+        for name in inputs:
+            if name in graph.constants:
+                edges.constant(name, graph.constants[name])
+        if node.op in KEEPERS and node.inputs[0] in rounded:
+            edges.same_bytes(out, node.inputs[0])
+        target = f"{out}/exact" if out in rounded else out
+        edges.nodes.append(replace(node, inputs=tuple(inputs), outputs=(target, *node.outputs[1:]), name=out))
+        edges.tensors.update({target: graph.tensors[out]})
+        edges.tensors.update({name: graph.tensors[name] for name in node.outputs[1:] if name})
+        where[out] = _round(edges, out, target) if out in rounded else out
+    distances = tuple(node.outputs[1] for node in graph.nodes if node.op in NORMS)
+    return edges.finished(graph.inputs, (*graph.outputs, *distances))
+
+
+def inlined(graph: Graph) -> Graph:
+    """Return the graph with each adaptive normalization as a group of standard operators named after it."""
+    nodes: list[Node] = []
+    constants: dict[str, Array] = dict(graph.constants)
+    for node in graph.nodes:
+        inner, values = inline(node) if node.op in NORMS else ([node], {})
+        nodes += inner
+        constants |= values
+    return Graph(tuple(nodes), constants, graph.tensors, graph.inputs, graph.outputs)
+
+
+def _rounded(graph: Graph) -> set[str]:
+    """Return the tensors that become bytes: what readers read, and what makers make, activation included."""
+    fused = fused_activations(graph)
+    made = {fused.get(n.outputs[0], n.outputs[0]) for n in graph.nodes if n.op in QUANTIZED_MAKERS}
+    read = {
+        node.inputs[0]
+        for node in graph.nodes
+        if node.op in NORMS or (node.op in READERS and _weights(graph, node) is not None)
+    }
+    able = {
+        name for name in made | read if graph.tensors[name].dtype == FLOAT and name not in graph.constants
+    }
+    return able - set(graph.outputs) - set(fused)
+
+
+def _round(edges: Edges, tensor: str, exact: str) -> str:
+    """Round a tensor to bytes and back; return the name of the result."""
+    scale, zero = edges.affine_names(tensor)
+    shape = edges.graph.tensors[tensor].shape
+    held = edges.emit("QuantizeLinear", [exact, scale, zero], (f"{tensor}/u8", Tensor(BYTES, shape)))
+    return edges.emit("DequantizeLinear", [held, scale, zero], (f"{tensor}/real", Tensor(FLOAT, shape)))
+
+
+def _weights(graph: Graph, node: Node) -> Weights | None:
+    """Return the integer weights of a node, output channels first; None if it has no constant ones."""
+    value = graph.constants.get(node.inputs[1]) if len(node.inputs) > 1 and node.op not in NORMS else None
+    if value is None or (node.op == "MatMul" and value.ndim != 2):
+        return None
+    if node.op == "Gemm" and (node.attributes.get("transA", 0) or node.attributes.get("alpha", 1.0) != 1.0):
+        return None
+    rows = value if node.op == "Conv" or node.attributes.get("transB", 0) else value.T
+    return quantize_weights(rows, summed_in_pairs=node.op != "Conv" or value.shape[1] > 1)
+
+
+def _weight_inputs(edges: Edges, node: Node, weights: Weights) -> list[str]:
+    name = node.inputs[1]
+    first = node.op == "Conv" or bool(node.attributes.get("transB", 0))
+    values = weights.values if first else np.ascontiguousarray(weights.values.T)
+    inputs = [
+        edges.constant(f"{name}/s8", values),
+        edges.constant(f"{name}/scale", weights.scale),
+        edges.constant(f"{name}/zeros", np.zeros(len(weights.scale), np.int8)),
+    ]
+    real = Tensor(FLOAT, values.shape)
+    axis = {"axis": 0 if first else 1}
+    if f"{name}/real" not in edges.tensors:
+        edges.emit("DequantizeLinear", inputs, (f"{name}/real", real), axis)
+    made = [f"{name}/real"]
+    if len(node.inputs) > 2:
+        made.append(_bias_input(edges, node, weights))
+    return made
+
+
+def _bias_input(edges: Edges, node: Node, weights: Weights) -> str:
+    bias = edges.graph.constants.get(node.inputs[2])
+    if bias is None or bias.ndim != 1 or node.attributes.get("beta", 1.0) != 1.0:
+        return node.inputs[2]
+    scale = edges.affine(node.inputs[0]).scale
+    out = node.outputs[0]
+    inputs = [
+        edges.constant(f"{out}/bias", quantize_bias(bias, scale, weights)),
+        edges.constant(f"{out}/bias_scale", (np.float32(scale) * weights.scale).astype(np.float32)),
+    ]
+    return edges.emit(
+        "DequantizeLinear", inputs, (f"{out}/bias_real", Tensor(FLOAT, bias.shape)), {"axis": 0}
+    )
