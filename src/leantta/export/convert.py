@@ -3,7 +3,7 @@
 model -plan, apply-> adapting model -prepare, trace-> float graph -calibrate, write-> int8 graph -seal-> file
 """
 
-import hashlib
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,22 +14,23 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from leantta.errors import ArtifactError, SettingError
+from leantta.errors import ArtifactError, SettingError, UnsupportedModelError
 from leantta.export.artifact import gate_settings, plan_rows, sealed, selftest, selftest_input
 from leantta.export.heads import RAW, ShiftScale, shift_scale, with_heads, with_raw_distances
 from leantta.export.prepare import prepare_
 from leantta.export.preprocessing import normalized, with_preprocessing
 from leantta.export.report import Conversion
-from leantta.export.source import check_calibration
+from leantta.export.source import as_float32, check_calibration, pixel_statistics, state_sha256
 from leantta.export.trace import INPUT, trace
 from leantta.files import replacing
 from leantta.gates import CalibratedGate, Gate, GateName, gate_of
+from leantta.graph.functions import is_norm
 from leantta.graph.ir import Array, Graph
 from leantta.graph.run import run_graph
 from leantta.progress import Progress, silent
 from leantta.quantize.calibrate import Ranges, calibrate
 from leantta.quantize.nhwc import write_nhwc
-from leantta.quantize.observers import ObserverName
+from leantta.quantize.observers import ObserverName, observer_of
 from leantta.quantize.params import Range
 from leantta.quantize.qdq import inlined, write_qdq
 from leantta.surgery.apply import apply
@@ -45,8 +46,8 @@ InputKind = Literal["tensor", "image"]
 CHECKED = 64
 """How many calibration images the file and the torch model are compared on."""
 
-FP32_LIMIT = 1e-3
-"""Largest difference of scores that a float32 file may have, as a share of the largest score."""
+LIMIT: Mapping[str, float] = {"fp32": 1e-3, "int8": 0.5}
+"""Largest difference of scores to the torch model, as a share of the largest score."""
 
 TOLERANCE: Mapping[str, float] = {"fp32": 1e-3, "int8": 0.05}
 """How far the self-test may be off on another machine, as a share of the largest score."""
@@ -69,6 +70,7 @@ class FileOptions:
         ):
             if value not in known:
                 raise SettingError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+        observer_of(self.observer)
 
 
 def convert(
@@ -98,8 +100,13 @@ def convert(
     """
     output = Path(output)
     with replacing(output) as part:  # first, so that a bad place shows before the work is done
-        made = _Making(model, calibration, layers, gate_of(gate), options, _pixels(mean, std))
+        made = _Making(model, calibration, layers, gate_of(gate), options, pixel_statistics(mean, std))
         graph, metadata = made.file(progress)
+        if classes is not None and len(classes) != max(metadata["outputs"], 2):
+            raise SettingError(
+                f"{len(classes)} class names were given, e.g. {classes[:1]}; the model has "
+                f"{metadata['outputs']} outputs. Give one name for each, two for a yes-no model."
+            )
         metadata |= {
             "model": name or type(unwrap(model)).__name__,
             "weights_sha256": weights_sha256 or state_sha256(model),
@@ -108,29 +115,6 @@ def convert(
         raw = sealed(graph, str(metadata["model"]), metadata)
         part.write_bytes(raw)
     return made.report(output, graph, len(raw))
-
-
-def state_sha256(model: nn.Module) -> str:
-    """Return a hash of all parameters and buffers by name."""
-    digest = hashlib.sha256()
-    for key, value in sorted(unwrap(model).state_dict().items()):
-        digest.update(key.encode())
-        digest.update(
-            value.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()
-            if value.dim()
-            else str(value.item()).encode()
-        )
-    return digest.hexdigest()
-
-
-def _pixels(
-    mean: Sequence[float] | None, std: Sequence[float] | None
-) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-    if mean is None and std is None:
-        return None
-    if mean is None or std is None or len(mean) != len(std) or min(std) <= 0:
-        raise SettingError(f"mean and std go together, one each per channel, std above 0; got {mean}, {std}")
-    return tuple(mean), tuple(std)
 
 
 class _Making:
@@ -146,15 +130,17 @@ class _Making:
         pixels: tuple[tuple[float, ...], tuple[float, ...]] | None,
     ) -> None:
         check_calibration(calibration, pixels, options.input)
+        if pixels is None:
+            calibration = as_float32(calibration)
         self.options = options
         self.gate = gate
         self.pixels = pixels
         self.given = calibration
-        self.inputs: Floats = normalized(calibration, *pixels) if pixels else calibration.astype(np.float32)
+        self.inputs: Floats = normalized(calibration, *pixels) if pixels else calibration
         example = torch.from_numpy(self.inputs[:2].copy())
         self.plan: Plan = plan(model, example, layers)
         self.model = model
-        self.layers = self.plan.named(Action.ADAPT)
+        self.layers: list[str] = []
         self.ranges = Ranges({}, ())
         self.scale: ShiftScale | None = None
         self.difference = 0.0
@@ -163,11 +149,12 @@ class _Making:
     def file(self, progress: Callable[[str], Progress]) -> tuple[Graph, dict[str, Any]]:
         """Return the graph of the file, and the metadata that follows from it."""
         lean = self._adapted(progress)
-        wanted = _torch_scores(lean, self.inputs[:CHECKED])
-        prepare_(lean, self.plan)
-        progress("trace")(0, 1)
-        exact = trace(lean, torch.from_numpy(self.inputs[:2].copy()))
+        ready = copy.deepcopy(lean)
+        prepare_(ready, self.plan)
+        exact = trace(ready, torch.from_numpy(self.inputs[:2].copy()))
         progress("trace")(1, 1)
+        wanted = _torch_scores(lean, self.inputs[:CHECKED])
+        self.layers = [node.name for node in exact.nodes if is_norm(node)]  # a shared one has several
         graph = self._written(exact, progress)
         if self.layers:
             graph = with_raw_distances(graph)
@@ -181,7 +168,7 @@ class _Making:
 
     def _adapted(self, progress: Callable[[str], Progress]) -> nn.Module:
         spreads = None
-        if isinstance(self.gate, CalibratedGate) and self.layers:
+        if isinstance(self.gate, CalibratedGate) and self.plan.named(Action.ADAPT):
             source = torch.from_numpy(self.inputs)
             spreads = observe(unwrap(self.model), source, progress=progress("gate"))
         return apply(self.model, self.plan, gate=self.gate, spreads=spreads)
@@ -189,9 +176,7 @@ class _Making:
     def _written(self, exact: Graph, progress: Callable[[str], Progress]) -> Graph:
         image = self.options.input == "image"
         if self.options.precision == "fp32":
-            distances = tuple(
-                node.outputs[1] for node in exact.nodes if len(node.outputs) == 2 and node.domain
-            )
+            distances = tuple(node.outputs[1] for node in exact.nodes if is_norm(node))
             graph = Graph(
                 exact.nodes, exact.constants, exact.tensors, exact.inputs, (*exact.outputs, *distances)
             )
@@ -222,16 +207,17 @@ class _Making:
         """Compare the file's scores with the torch model's.
 
         Raises:
-            ArtifactError: a float32 file differs, which can only be a mistake of the converter.
+            ArtifactError: they differ by more than rounding explains.
         """
         found = run_graph(graph, self.feed()[:CHECKED], [graph.outputs[0]])[0]
         self.difference = float(np.abs(found - wanted).max() / max(np.abs(wanted).max(), 1e-9))
         self.agreement = float((_decided(found) == _decided(wanted)).mean())
-        limit = FP32_LIMIT if self.options.precision == "fp32" else np.inf
+        limit = LIMIT[self.options.precision]
         if not self.difference <= limit:  # also when it is not a number
             raise ArtifactError(
                 f"the file would not reproduce the model: scores differ by {self.difference:.1g} of the "
-                f"largest, at most {limit:g} is allowed. Please report the model; nothing was written."
+                f"largest, at most {limit:g} is allowed. Nothing was written. Try another --observer or "
+                "--precision fp32, and please report the model."
             )
 
     def _metadata(self, graph: Graph, peak: float) -> dict[str, Any]:
@@ -275,7 +261,13 @@ class _Making:
 
 def _torch_scores(model: nn.Module, inputs: Floats) -> Floats:
     with torch.inference_mode():
-        scores: Floats = model(torch.from_numpy(inputs)).float().numpy()
+        found = model(torch.from_numpy(inputs))
+    if not isinstance(found, torch.Tensor):
+        raise UnsupportedModelError(
+            f"a model must return its scores as a tensor; this returns {type(found).__name__}. Wrap it in a "
+            "module that picks the scores."
+        )
+    scores: Floats = found.float().numpy()
     return scores
 
 

@@ -21,6 +21,7 @@ from leantta.errors import UnsupportedModelError
 from leantta.functional import DISTANCE_EPS
 from leantta.gates import CalibratedGate, PaperGate
 from leantta.nn import AdaptiveNorm, ChannelAffine
+from leantta.surgery.apply import replaced
 from leantta.surgery.fuse import fold
 from leantta.surgery.plan import Action, Plan
 
@@ -111,10 +112,11 @@ def prepare_(lean: nn.Module, plan: Plan) -> None:
     Raises:
         UnsupportedModelError: a layer uses an option that files do not have.
     """
+    new: dict[nn.Module, nn.Module] = {}
     for row in plan.rows:
         if row.action is not Action.ADAPT:
             continue
-        place, layer = _find(lean, row.name)
+        layer = _find(lean, row.name)
         if layer.mixture_variance or layer.adapt_vectors:
             raise UnsupportedModelError(
                 f"{row.name!r} has mixture_variance or adapt_vectors, which files do not have; leave them out"
@@ -125,20 +127,22 @@ def prepare_(lean: nn.Module, plan: Plan) -> None:
         if row.producer is None:
             unit = nn.Sequential(AffineConv(scale, offset), unit)
         else:
-            lean.set_submodule(row.producer, fold(lean.get_submodule(row.producer), scale, offset))
-        lean.set_submodule(place, unit)
-    for name, module in list(lean.named_modules()):
+            producer = lean.get_submodule(row.producer)
+            new[producer] = fold(producer, scale, offset)
+        new[layer] = unit
+    for module in lean.modules():
         if type(module) is ChannelAffine:
-            lean.set_submodule(name, AffineConv(module.scale, module.offset))
+            new[module] = AffineConv(module.scale, module.offset)
+    replaced(lean, new)  # at every place of a module that has several
 
 
-def _find(lean: nn.Module, name: str) -> tuple[str, AdaptiveNorm]:
-    """Return where the adaptive layer of that name is: there, or first in what took the BatchNorm's place."""
-    place, layer = name, lean.get_submodule(name)
+def _find(lean: nn.Module, name: str) -> AdaptiveNorm:
+    """Return the adaptive layer of that name, which may be the first of what took the BatchNorm's place."""
+    layer = lean.get_submodule(name)
     if isinstance(layer, nn.Sequential):  # followed by an activation that the BatchNorm had inside
-        place, layer = f"{name}.0", layer[0]
+        layer = layer[0]
     assert isinstance(layer, AdaptiveNorm)
-    return place, layer
+    return layer
 
 
 def _float(value: Tensor) -> Tensor:

@@ -20,6 +20,8 @@ from leantta.graph.ir import BATCH, OPSET, Array, Graph, Node, full_shape, read_
 from leantta.graph.ir import Tensor as Edge
 
 INPUT, LOGITS = "input", "logits"
+RESERVED = ("distance", "shift", "mahalanobis", "pixels", "scaled", "normalized")
+"""Names that the file's own outputs and preprocessing have."""
 
 
 def trace(module: nn.Module, example: Tensor) -> Graph:
@@ -33,6 +35,11 @@ def trace(module: nn.Module, example: Tensor) -> Graph:
     model = _exported(module, example)
     names = _scopes(model)
     graph = _named(read_graph(shape_inference.infer_shapes(model, data_prop=True)), names)
+    if (graph.tensors[INPUT].shape or ("",))[0] != BATCH:
+        raise UnsupportedModelError(
+            f"the model does something else for a batch of {len(example)} than for others, so a file cannot "
+            "hold it; remove what depends on the batch size from its forward()."
+        )
     if len(graph.outputs) != 1 or (out := graph.tensors[graph.outputs[0]]).shape is None or out.rank != 2:
         found = [graph.tensors[name].shape for name in graph.outputs]
         raise UnsupportedModelError(
@@ -106,7 +113,7 @@ def _named(graph: Graph, scopes: Mapping[str, str]) -> Graph:
     """Return the graph with tensors named after modules, and a distance for each normalization."""
     new = {graph.inputs[0]: INPUT, **({graph.outputs[0]: LOGITS} if len(graph.outputs) == 1 else {})}
     layers = {node.attributes["layer"] for node in graph.nodes if is_norm(node)}
-    taken = {INPUT, LOGITS, *graph.constants, *layers}
+    taken = {INPUT, LOGITS, *RESERVED, *graph.constants, *layers}
     nodes = []
     tensors: dict[str, Edge] = {}
     for node in graph.nodes:
@@ -138,7 +145,7 @@ def _shaped(node: Node, rank: int, constants: dict[str, Array]) -> Node:
 
 def _free(node: Node, scope: str, taken: set[str], used: set[str]) -> str:
     """Return a name for what the node makes that nothing else has: its module's, or that with its kind."""
-    if is_norm(node) and (layer := str(node.attributes["layer"])) not in used:
+    if is_norm(node) and (layer := str(node.attributes["layer"])) not in {*used, *RESERVED}:
         return layer
     stem = scope if scope not in taken else f"{scope}.{node.op.lower()}"
     name, count = stem, 1

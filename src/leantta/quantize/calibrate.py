@@ -8,6 +8,7 @@ import numpy.typing as npt
 import onnxruntime as ort
 
 from leantta.errors import DataError
+from leantta.graph.functions import is_norm
 from leantta.graph.ir import Array, Graph
 from leantta.graph.run import open_graph
 from leantta.progress import Progress, silent
@@ -60,18 +61,18 @@ def calibrate(
             for name, value in zip(watched, values, strict=True):
                 counts[name] += np.histogram(value, BINS, _wide(spans[name]))[0]
             progress(len(inputs) + min(done + batch, len(inputs)), total)
-        spans = {name: decide(_wide(span), counts[name]) for name, span in spans.items()}
     empty = tuple(name for name, (low, high) in spans.items() if low == high == 0)
+    if passes == 2:
+        moving = {name: span for name, span in spans.items() if name not in empty}
+        spans |= {name: decide(_wide(span), counts[name]) for name, span in moving.items()}
     return Ranges(spans, empty)
 
 
 def _watched(graph: Graph) -> list[str]:
-    made = [name for node in graph.nodes for name in node.outputs if name]
-    return [
-        name
-        for name in [*graph.inputs, *made]
-        if graph.tensors[name].dtype == np.float32 and not name.endswith(".distance")
+    made = [
+        name for node in graph.nodes for name in (node.outputs[:1] if is_norm(node) else node.outputs) if name
     ]
+    return [name for name in [*graph.inputs, *made] if graph.tensors[name].dtype == np.float32]
 
 
 def _session(graph: Graph, watched: Sequence[str]) -> ort.InferenceSession:
@@ -99,4 +100,4 @@ def _runs(
 def _wide(span: Range) -> Range:
     """Return a range that a histogram can be made over: not empty."""
     low, high = span
-    return (low, high) if high > low else (min(low, 0.0), max(high, 0.0) or 1.0)
+    return (low, high) if high > low else (min(low, 0.0), max(high, 0.0)) if low else (0.0, 1.0)

@@ -97,9 +97,12 @@ class Edges:
         return name
 
     def constant(self, name: str, value: Array) -> str:
-        """Keep a constant under a name; the same name always holds the same value."""
-        self.constants.setdefault(name, value)
-        return name
+        """Keep a constant and return the name it got: the one given, or a free one if that holds another."""
+        free, count = name, 1
+        while not np.array_equal(self.constants.setdefault(free, value), value):
+            count += 1
+            free = f"{name}_{count}"
+        return free
 
     def shape(self, tensor: str) -> Shape:
         """Return the shape of a tensor of the old graph, channels second."""

@@ -15,7 +15,7 @@ from leantta.quantize.params import Range
 from leantta.quantize.pools import average_pool, concat, max_pool, mean_over_positions, reduce
 from leantta.quantize.products import conv, linear, matrix_product, norm
 
-MOVES = ("Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Slice", "Identity", "Dropout")
+MOVES = ("Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Slice", "Identity")
 """Operations that only move values: bytes stay what they are."""
 
 

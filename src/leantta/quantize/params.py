@@ -12,6 +12,8 @@ Floats = npt.NDArray[np.float32]
 LEVELS = 255  # uint8 steps of an activation
 PEAK = 127  # largest int8 weight, symmetric
 PAIR_PEAK = 127  # of the sum of two neighbouring weights; see `quantize_weights`
+BIAS_PEAK = 2**30  # of a bias in the unit of the sums: half of what 32 bits hold
+LEAST = 1e-20  # of a scale; below it float32 loses digits
 
 Range = tuple[float, float]
 
@@ -44,7 +46,7 @@ def affine_of(span: Range) -> Affine:
     (0, 128)
     """
     low, high = min(span[0], 0.0), max(span[1], 0.0)
-    if high - low < 1e-20:
+    if high - low < LEAST:
         low, high = EMPTY
     scale = float(np.float32((high - low) / LEVELS))
     return Affine(scale, int(np.clip(round(-low / scale), 0, LEVELS)))
@@ -58,8 +60,12 @@ class Weights:
     scale: Floats  # (out,)
 
 
-def quantize_weights(weight: Array, *, summed_in_pairs: bool) -> Weights:
+def quantize_weights(
+    weight: Array, *, summed_in_pairs: bool, bias: Array | None = None, input_scale: float = 1.0
+) -> Weights:
     """Return symmetric int8 weights (out, ...), each output channel with its own scale.
+
+    A channel whose weights nearly vanish gets a scale with which its bias (out,) still fits 32 bits.
 
     x86 processors without VNNI multiply bytes in pairs and add the two products in 16 bits, which overflow
     when two neighbours are both large: the result is then silently wrong. With `summed_in_pairs` the scale
@@ -71,7 +77,9 @@ def quantize_weights(weight: Array, *, summed_in_pairs: bool) -> Weights:
     if summed_in_pairs:
         last = np.moveaxis(np.asarray(weight, np.float64), 1, -1).reshape(len(weight), -1)
         peak = np.maximum(peak, np.maximum(_pair_peak(flat), _pair_peak(last)) / PAIR_PEAK)
-    scale = np.where(peak > 1e-20, peak, 1.0).astype(np.float32)
+    if bias is not None:
+        peak = np.maximum(peak, np.abs(np.asarray(bias, np.float64)) / (input_scale * BIAS_PEAK))
+    scale = np.where(peak > LEAST, peak, 1.0).astype(np.float32)
     shaped = scale.reshape(-1, *(1,) * (weight.ndim - 1))
     return Weights(np.clip(np.rint(weight / shaped), -PEAK, PEAK).astype(np.int8), scale)
 
@@ -89,3 +97,11 @@ def quantize_bias(bias: Array, input_scale: float, weights: Weights) -> npt.NDAr
     unit = np.float64(input_scale) * weights.scale.astype(np.float64)
     limits = np.iinfo(np.int32)
     return np.clip(np.rint(bias / unit), limits.min, limits.max).astype(np.int32)
+
+
+def is_depthwise(weight: Array, group: int) -> bool:
+    """Tell whether a convolution's weight (out, in / group, ...) takes one channel to one.
+
+    ONNX Runtime has kernels of its own for these, which do not add in pairs.
+    """
+    return weight.shape[1] == 1 and group == len(weight)

@@ -29,8 +29,11 @@ def max_pool(edges: Edges, node: Node, out: str) -> bool:
 def average_pool(edges: Edges, node: Node, out: str) -> bool:
     """Write an average pool."""
     (x,) = node.inputs
-    if not edges.is_int(x) or len(edges.shape(x)) != 4 or node.attributes.get("dilations", [1, 1]) != [1, 1]:
+    given = node.attributes
+    if not edges.is_int(x) or len(edges.shape(x)) != 4 or given.get("dilations", [1, 1]) != [1, 1]:
         return False
+    if given.get("ceil_mode", 0) and given.get("count_include_pad", 0):
+        return False  # ONNX Runtime's integer operator divides the last window by another number
     attributes = {k: v for k, v in shared_attributes(node).items() if k != "dilations"} | {"channels_last": 1}
     _pooled(edges, "QLinearAveragePool", x, out, attributes)
     return True

@@ -7,7 +7,7 @@ import numpy as np
 from leantta.graph.functions import int8_constants
 from leantta.graph.ir import CONTRIB, LOCAL, Node
 from leantta.quantize.lowering import INT, INT_LAST, REAL, Edges, shared_attributes
-from leantta.quantize.params import quantize_bias, quantize_weights
+from leantta.quantize.params import is_depthwise, quantize_bias, quantize_weights
 
 
 def conv(edges: Edges, node: Node, out: str) -> bool:
@@ -18,7 +18,10 @@ def conv(edges: Edges, node: Node, out: str) -> bool:
         return False
     values = constants[weight]
     group = int(node.attributes.get("group", 1))
-    integers = quantize_weights(values, summed_in_pairs=values.shape[1] > 1)
+    scale = edges.affine(x).scale
+    bias = constants[rest[0]] if rest else None
+    pairs = not is_depthwise(values, group)
+    integers = quantize_weights(values, summed_in_pairs=pairs, bias=bias, input_scale=scale)
     inputs = [
         edges.get(x, INT_LAST),
         *edges.affine_names(x),
@@ -27,9 +30,8 @@ def conv(edges: Edges, node: Node, out: str) -> bool:
         edges.constant("zero_s8", np.asarray(0, np.int8)),
         *edges.affine_names(out),
     ]
-    if rest:
-        bias = quantize_bias(constants[rest[0]], edges.affine(x).scale, integers)
-        inputs.append(edges.constant(f"{out}/bias", bias))
+    if bias is not None:
+        inputs.append(edges.constant(f"{out}/bias", quantize_bias(bias, scale, integers)))
     attributes = {
         "kernel_shape": list(values.shape[2:]),
         **shared_attributes(node),
@@ -82,7 +84,9 @@ def linear(edges: Edges, node: Node, out: str) -> bool:
     if rest and (rest[0] not in constants or constants[rest[0]].ndim != 1):
         return False
     rows = constants[weight] if node.attributes.get("transB", 0) else constants[weight].T  # (out, in)
-    integers = quantize_weights(rows, summed_in_pairs=True)
+    scale = edges.affine(x).scale
+    bias = constants[rest[0]] if rest else None
+    integers = quantize_weights(rows, summed_in_pairs=True, bias=bias, input_scale=scale)
     inputs = [
         edges.get(x, INT),
         *edges.affine_names(x),
@@ -91,9 +95,8 @@ def linear(edges: Edges, node: Node, out: str) -> bool:
         edges.constant(f"{weight}/zeros", np.zeros(len(rows), np.int8)),
         "",
     ]
-    if rest:
-        bias = quantize_bias(constants[rest[0]], edges.affine(x).scale, integers)
-        inputs[-1] = edges.constant(f"{out}/bias", bias)
+    if bias is not None:
+        inputs[-1] = edges.constant(f"{out}/bias", quantize_bias(bias, scale, integers))
     real = out in edges.graph.outputs  # scores are not rounded
     form = REAL if real else INT
     inputs += [] if real else edges.affine_names(out)

@@ -12,7 +12,7 @@ import numpy as np
 from leantta.graph.functions import NORMS, inline
 from leantta.graph.ir import Array, Graph, Node, Tensor
 from leantta.quantize.lowering import BYTES, FLOAT, QUANTIZED_MAKERS, Edges, fused_activations
-from leantta.quantize.params import Range, Weights, quantize_bias, quantize_weights
+from leantta.quantize.params import Range, Weights, is_depthwise, quantize_bias, quantize_weights
 
 READERS = ("Conv", "Gemm", "MatMul", *NORMS)
 """Operations that read bytes."""
@@ -31,8 +31,8 @@ def write_qdq(graph: Graph, spans: Mapping[str, Range]) -> Graph:
     for node in graph.nodes:
         out = node.outputs[0]
         inputs = [where.get(name, name) for name in node.inputs]
-        if node.op in READERS and (weights := _weights(graph, node)) is not None:
-            inputs[1:] = _weight_inputs(edges, node, weights)
+        if node.op in READERS and (rows := _rows(graph, node)) is not None:
+            inputs[1:] = _weight_inputs(edges, node, _weights(edges, node, rows))
         for name in inputs:
             if name in graph.constants:
                 edges.constant(name, graph.constants[name])
@@ -65,7 +65,7 @@ def _rounded(graph: Graph) -> set[str]:
     read = {
         node.inputs[0]
         for node in graph.nodes
-        if node.op in NORMS or (node.op in READERS and _weights(graph, node) is not None)
+        if node.op in NORMS or (node.op in READERS and _rows(graph, node) is not None)
     }
     able = {
         name for name in made | read if graph.tensors[name].dtype == FLOAT and name not in graph.constants
@@ -81,46 +81,58 @@ def _round(edges: Edges, tensor: str, exact: str) -> str:
     return edges.emit("DequantizeLinear", [held, scale, zero], (f"{tensor}/real", Tensor(FLOAT, shape)))
 
 
-def _weights(graph: Graph, node: Node) -> Weights | None:
-    """Return the integer weights of a node, output channels first; None if it has no constant ones."""
+def _rows(graph: Graph, node: Node) -> Array | None:
+    """Return the constant weights of a node, output channels first; None if it has none that can be bytes."""
     value = graph.constants.get(node.inputs[1]) if len(node.inputs) > 1 and node.op not in NORMS else None
     if value is None or (node.op == "MatMul" and value.ndim != 2):
         return None
     if node.op == "Gemm" and (node.attributes.get("transA", 0) or node.attributes.get("alpha", 1.0) != 1.0):
         return None
-    rows = value if node.op == "Conv" or node.attributes.get("transB", 0) else value.T
-    return quantize_weights(rows, summed_in_pairs=node.op != "Conv" or value.shape[1] > 1)
+    return value if _rows_first(node) else value.T
+
+
+def _rows_first(node: Node) -> bool:
+    return node.op == "Conv" or bool(node.attributes.get("transB", 0))
+
+
+def _weights(edges: Edges, node: Node, rows: Array) -> Weights:
+    depthwise = node.op == "Conv" and is_depthwise(rows, int(node.attributes.get("group", 1)))
+    return quantize_weights(
+        rows,
+        summed_in_pairs=not depthwise,
+        bias=_bias(edges, node),
+        input_scale=edges.affine(node.inputs[0]).scale,
+    )
+
+
+def _bias(edges: Edges, node: Node) -> Array | None:
+    """Return the constant bias (out,) of a node; None if it has none that can be whole numbers."""
+    bias = edges.graph.constants.get(node.inputs[2]) if len(node.inputs) > 2 else None
+    return bias if bias is not None and bias.ndim == 1 and node.attributes.get("beta", 1.0) == 1.0 else None
 
 
 def _weight_inputs(edges: Edges, node: Node, weights: Weights) -> list[str]:
+    """Return the names of weights and bias, turned from integers into reals."""
     name = node.inputs[1]
-    first = node.op == "Conv" or bool(node.attributes.get("transB", 0))
+    first = _rows_first(node)
     values = weights.values if first else np.ascontiguousarray(weights.values.T)
     inputs = [
         edges.constant(f"{name}/s8", values),
         edges.constant(f"{name}/scale", weights.scale),
         edges.constant(f"{name}/zeros", np.zeros(len(weights.scale), np.int8)),
     ]
-    real = Tensor(FLOAT, values.shape)
-    axis = {"axis": 0 if first else 1}
-    if f"{name}/real" not in edges.tensors:
-        edges.emit("DequantizeLinear", inputs, (f"{name}/real", real), axis)
-    made = [f"{name}/real"]
-    if len(node.inputs) > 2:
-        made.append(_bias_input(edges, node, weights))
-    return made
-
-
-def _bias_input(edges: Edges, node: Node, weights: Weights) -> str:
-    bias = edges.graph.constants.get(node.inputs[2])
-    if bias is None or bias.ndim != 1 or node.attributes.get("beta", 1.0) != 1.0:
-        return node.inputs[2]
-    scale = edges.affine(node.inputs[0]).scale
     out = node.outputs[0]
+    real = (f"{out}/weight", Tensor(FLOAT, values.shape))
+    made = [edges.emit("DequantizeLinear", inputs, real, {"axis": 0 if first else 1})]
+    bias = _bias(edges, node)
+    if bias is None:
+        return [*made, *node.inputs[2:]]
+    scale = edges.affine(node.inputs[0]).scale
     inputs = [
         edges.constant(f"{out}/bias", quantize_bias(bias, scale, weights)),
         edges.constant(f"{out}/bias_scale", (np.float32(scale) * weights.scale).astype(np.float32)),
     ]
-    return edges.emit(
-        "DequantizeLinear", inputs, (f"{out}/bias_real", Tensor(FLOAT, bias.shape)), {"axis": 0}
-    )
+    return [
+        *made,
+        edges.emit("DequantizeLinear", inputs, (f"{out}/bias_real", Tensor(FLOAT, bias.shape)), {"axis": 0}),
+    ]

@@ -98,7 +98,7 @@ def apply(
         elif not row.untouched:
             fixed = ChannelAffine(*affine(norm)).to(wide(source_stats(norm).var.dtype))
             new[norm] = _with_followers(fixed, norm)
-    return _replaced(lean, new)
+    return replaced(lean, new)
 
 
 def _check(
@@ -143,7 +143,7 @@ def _with_followers(layer: nn.Module, norm: BatchNorm) -> nn.Module:
     return nn.Sequential(layer, *rest) if rest else layer
 
 
-def _replaced(model: nn.Module, new: Mapping[nn.Module, nn.Module]) -> nn.Module:
+def replaced(model: nn.Module, new: Mapping[nn.Module, nn.Module]) -> nn.Module:
     """Put each new module at every place of the old one; return the model, or what replaced all of it."""
     for parent in list(model.modules()):
         for name, child in parent._modules.items():

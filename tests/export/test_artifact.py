@@ -1,0 +1,92 @@
+"""Files seal themselves: metadata, a self-test, and a digest of every byte."""
+
+import base64
+import hashlib
+import json
+import zlib
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from export.models import pixels
+from leantta.errors import UnsupportedModelError
+from leantta.export.artifact import gate_settings, sealed, selftest, selftest_input
+from leantta.gates import CalibratedGate, PaperGate
+from leantta.graph.ir import BATCH, Graph, Node, Tensor
+from leantta.runtime.container import check_digest, read_container
+
+ROW = Tensor(np.dtype(np.float32), (BATCH, 2))
+
+
+def graph(op: str = "Relu") -> Graph:
+    nodes = (Node(op, ("input",), ("logits",), {}, "logits"),)
+    return Graph(nodes, {}, {"input": ROW, "logits": ROW}, ("input",), ("logits",))
+
+
+def test_the_seals_are_of_the_file_with_zeros_in_their_place(tmp_path: Path) -> None:
+    raw = sealed(graph(), "g", {"model": "g"})
+    props = {p.key: p.value for p in onnx.load_from_string(raw).metadata_props}
+    digest, crc = props["leantta.sha256"], props["leantta.crc32"]
+    blank = raw
+    for seal in (digest, crc):
+        assert raw.count(seal.encode()) == 1
+        blank = blank.replace(seal.encode(), b"0" * len(seal))
+    assert hashlib.sha256(blank).hexdigest() == digest
+    assert f"{zlib.crc32(blank):08x}" == crc
+    told = json.loads(props["leantta"])
+    assert {"model", "format", "versions"} == set(told)
+    assert set(told["versions"]) == {"leantta", "torch", "onnx", "onnxruntime"}
+    (tmp_path / "a.onnx").write_bytes(raw)
+    assert check_digest(read_container(tmp_path / "a.onnx")) == digest
+
+
+def test_the_same_graph_gives_the_same_bytes() -> None:
+    assert sealed(graph(), "g", {"model": "g"}) == sealed(graph(), "g", {"model": "g"})
+
+
+def test_zeros_and_keys_in_the_metadata_do_not_confuse_the_digest(tmp_path: Path) -> None:
+    raw = sealed(graph(), "leantta.sha256", {"model": "0" * 64, "x": f"leantta.sha256\x12\x40{'0' * 64}"})
+    (tmp_path / "a.onnx").write_bytes(raw)
+    assert check_digest(read_container(tmp_path / "a.onnx")) is not None
+
+
+def test_a_graph_that_is_no_onnx_is_refused_in_one_line() -> None:
+    with pytest.raises(UnsupportedModelError, match="cannot be written as ONNX") as caught:
+        sealed(graph("Abracadabra"), "g", {})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_the_self_test_is_always_the_same_and_no_image_of_the_users(dtype: str) -> None:
+    images = pixels(20).astype(dtype)
+    first, second = selftest_input(images), selftest_input(images)
+    np.testing.assert_array_equal(first, second)
+    assert (first.dtype, first.shape) == (images.dtype, (1, *images.shape[1:]))
+    nearest = np.abs(images.astype(float) - first.astype(float)).mean(axis=(1, 2, 3)).min()
+    assert nearest > 20  # gray levels
+    assert abs(first.mean() - images.mean()) < 2 * images.std()
+    assert 0.3 * images.std() < first.std() < 3 * images.std()
+
+
+def test_the_self_test_does_not_follow_single_images() -> None:
+    images = pixels(50)
+    mirrored = images[::-1, :, ::-1]  # the same values elsewhere
+    np.testing.assert_array_equal(selftest_input(images), selftest_input(mirrored))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_the_self_test_comes_back_as_it_was(dtype: str) -> None:
+    given = selftest_input(pixels(20).astype(dtype))
+    told = json.loads(json.dumps(selftest(given, np.array([[1.5, -2.0]], np.float32), 0.25)))
+    raw = zlib.decompress(base64.b64decode(told["input"]))
+    back = np.frombuffer(raw, np.dtype(told["dtype"]).newbyteorder("<")).reshape(told["shape"])
+    np.testing.assert_array_equal(back, given)
+    assert (told["logits"], told["tolerance"]) == ([1.5, -2.0], 0.25)
+
+
+def test_gates_are_told_by_the_names_of_their_settings() -> None:
+    assert gate_settings(PaperGate(tau=0.8, lam=0.7)) == {"name": "paper", "tau": 0.8, "lambda": 0.7}
+    told = gate_settings(CalibratedGate(floor=0.0, ceiling=0.5))
+    assert told == {"name": "calibrated", "floor": 0.0, "ceiling": 0.5}
