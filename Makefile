@@ -10,7 +10,7 @@ help:
 	@echo "make demo   set up, then show a network losing and regaining accuracy (writes demo.html)"
 	@echo "make test   set up, then lint, type-check and run the tests"
 	@echo "make slow   the longer tests"
-	@echo "make bench  cost of adaptation in eager torch, as ratios"
+	@echo "make bench  cost of adaptation in eager torch and of model files, as ratios"
 
 setup: $(READY)
 
@@ -40,6 +40,8 @@ slow: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/eager_cost.py
+	$(BIN)/python benchmarks/artifact_cost.py --model resnet18
+	$(BIN)/python benchmarks/artifact_cost.py --model mobilenet_v2
 
 clean:
-	rm -rf $(VENV) build dist demo.html
+	rm -rf $(VENV) build dist demo.html demo.onnx

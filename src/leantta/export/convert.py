@@ -151,8 +151,10 @@ class _Making:
         lean = self._adapted(progress)
         ready = copy.deepcopy(lean)
         prepare_(ready, self.plan)
+        tracing = progress("trace")
+        tracing(0, 1)
         exact = trace(ready, torch.from_numpy(self.inputs[:2].copy()))
-        progress("trace")(1, 1)
+        tracing(1, 1)
         wanted = _torch_scores(lean, self.inputs[:CHECKED])
         self.layers = [node.name for node in exact.nodes if is_norm(node)]  # a shared one has several
         graph = self._written(exact, progress)

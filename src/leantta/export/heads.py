@@ -33,9 +33,9 @@ class ShiftScale:
 def shift_scale(raw: npt.NDArray[np.float32]) -> ShiftScale:
     """Return the scale of the shift from the raw distances (n, layers) of source images.
 
-    >>> scale = shift_scale(np.arange(1, 101, dtype=np.float32)[:, None])
-    >>> int(sum(s / scale.usual[0] > scale.limit for s in range(1, 101)))
-    1
+    >>> scale = shift_scale(np.arange(1, 513, dtype=np.float32)[:, None])
+    >>> sum(s / scale.usual[0] > scale.limit for s in range(1, 513))
+    5
     """
     usual = np.maximum(np.quantile(raw, QUANTILE, axis=0, method="higher"), LEAST).astype(np.float64)
     each = (raw / usual).mean(axis=1)

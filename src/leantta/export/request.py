@@ -175,7 +175,10 @@ def _labelled(request: Request) -> Dataset | None:
             found = load_images(path, request.dataset, "test")
         except DataError:
             return None  # a file with the train split alone will do for calibration
-    return replace(found, images=found.images[:TESTED], labels=found.labels[:TESTED])
+    images = found.images[:TESTED]
+    if request.size is not None:
+        images = np.stack([cover(image, *request.size) for image in images])
+    return replace(found, images=images, labels=found.labels[:TESTED])
 
 
 def _accuracy(predictor: Predictor, data: Dataset, progress: Progress) -> float:

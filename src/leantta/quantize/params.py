@@ -42,8 +42,8 @@ class Affine:
 def affine_of(span: Range) -> Affine:
     """Return scale and zero point that cover a range and zero itself, which padding and ReLU need exactly.
 
-    >>> affine_of((0.0, 2.55)).zero, affine_of((-1.0, 1.0)).zero
-    (0, 128)
+    >>> affine_of((0.0, 2.55)).zero, affine_of((-1.0, 3.0)).zero
+    (0, 64)
     """
     low, high = min(span[0], 0.0), max(span[1], 0.0)
     if high - low < LEAST:
