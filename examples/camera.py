@@ -19,6 +19,7 @@ with leantta.load(sys.argv[1]) as session:
         if not there:
             sys.exit(f"no frame {number} from {source}")  # systemd starts it again
         seen = session.predict_one(fit(cv2.cvtColor(frame, cv2.COLOR_BGR2RGB), session.info))
-        print(f"{seen.label} {seen.probability:.2f} shift {seen.shift:.2f}", flush=True)
-        if seen.shift is not None and seen.shift > 1:
+        shift = seen.shift or 0.0  # None if nothing adapts
+        print(f"{seen.label} {seen.probability:.2f} shift {shift:.2f}", flush=True)
+        if shift > 1:
             cv2.imwrite(str(odd / f"{number:06d}.png"), frame)
