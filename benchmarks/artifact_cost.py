@@ -114,8 +114,10 @@ def latencies_ms(files: Mapping[str, Path], shape: tuple[int, ...], rounds: int)
     x = np.random.default_rng(1).standard_normal((1, *shape), np.float32)
     raw: dict[str, list[float]] = {name: [] for name in files}
     order = np.random.default_rng(2)
-    for _ in range(SESSIONS):  # where a session's memory lies is luck, worth some percent
-        sessions = {name: ort.InferenceSession(path, options) for name, path in files.items()}
+    for _ in range(
+        SESSIONS
+    ):  # where a session's memory lies is worth some percent, and the first gets the worst
+        sessions = {n: ort.InferenceSession(files[n], options) for n in order.permutation(list(files))}
         for number in range(rounds + WARM_UP):
             for name in order.permutation(list(files)):  # what ran before leaves its traces in the caches
                 start = time.perf_counter()

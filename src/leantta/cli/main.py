@@ -32,6 +32,8 @@ def cli() -> None:
       leantta demo                       a network loses accuracy on corrupted images and wins it back
       leantta inspect mobilenet_v2       what would adapt, what would be fused, and why
       leantta eval --model resnet18 --stream abrupt --method none,leantta --images cifar10.npz
+      leantta convert resnet18 --calibration examples/cifar10_sample.npz -o r18.onnx
+      leantta run r18.onnx photo.png     one int8 file that adapts as it runs; no torch needed
     """
 
 
