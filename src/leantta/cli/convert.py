@@ -16,7 +16,7 @@ from leantta.progress import Bar
     "--calibration",
     required=True,
     type=click.Path(path_type=Path),
-    help="Source images: an .npz or official CIFAR folder (train split), a folder of images, or an .npy of inputs as the model takes them.",
+    help="Source images: CIFAR (.npz or official folder, train split), an image folder, an .npy of inputs.",
 )
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The file to write.")
 @options.adapt
