@@ -5,7 +5,7 @@ model -plan, apply-> adapting model -prepare, trace-> float graph -calibrate, wr
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,7 +24,7 @@ from leantta.export.source import as_float32, check_calibration, pixel_statistic
 from leantta.export.trace import INPUT, trace
 from leantta.files import replacing
 from leantta.gates import CalibratedGate, Gate, GateName, gate_of
-from leantta.graph.functions import is_norm
+from leantta.graph.functions import distances, is_norm
 from leantta.graph.ir import Array, Graph
 from leantta.graph.run import run_graph
 from leantta.progress import Progress, silent
@@ -178,10 +178,7 @@ class _Making:
     def _written(self, exact: Graph, progress: Callable[[str], Progress]) -> Graph:
         image = self.options.input == "image"
         if self.options.precision == "fp32":
-            distances = tuple(node.outputs[1] for node in exact.nodes if is_norm(node))
-            graph = Graph(
-                exact.nodes, exact.constants, exact.tensors, exact.inputs, (*exact.outputs, *distances)
-            )
+            graph = replace(exact, outputs=(*exact.outputs, *distances(exact.nodes)))
             last = False
         else:
             seen = calibrate(exact, self.inputs, self.options.observer, progress=progress("calibrate"))

@@ -1,6 +1,5 @@
 """A conversion as people ask for it: names and paths instead of modules and arrays."""
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from leantta.graph.ir import Array
 from leantta.methods.torch_predictor import TorchPredictor
 from leantta.models.pretrained import pretrained
 from leantta.models.table import MODELS
-from leantta.models.weights import find_weights
+from leantta.models.weights import checkpoint_sha256
 from leantta.progress import Progress, silent
 from leantta.runtime.session import load
 from leantta.surgery.apply import adapt
@@ -76,7 +75,7 @@ def run_request(request: Request, progress: Callable[[str], Progress] = lambda _
         std=std,
         classes=_classes(request, source),
         name=request.model,
-        weights_sha256=_weights_sha256(request),
+        weights_sha256=checkpoint_sha256(request.model, request.dataset, request.weights),
         progress=progress,
     )
     labelled = _labelled(request)
@@ -154,14 +153,6 @@ def _classes(request: Request, source: Array) -> tuple[str, ...] | None:
     if source.dtype != np.uint8 or _is_image_folder(request.calibration):
         return None
     return dataset_info(request.dataset).classes
-
-
-def _weights_sha256(request: Request) -> str | None:
-    """Return the hash of the checkpoint; None for a function that brings its own weights."""
-    if request.weights is None and ":" in request.model:
-        return None
-    path = request.weights or find_weights(request.model, request.dataset)
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _labelled(request: Request) -> Dataset | None:

@@ -15,12 +15,13 @@ from onnx import shape_inference
 from torch import Tensor, nn
 
 from leantta.errors import UnsupportedModelError
+from leantta.export.heads import DISTANCE, RAW, SHIFT
 from leantta.graph.functions import CONSTANTS, float_constants, is_norm
 from leantta.graph.ir import BATCH, OPSET, Array, Graph, Node, full_shape, read_graph
 from leantta.graph.ir import Tensor as Edge
 
 INPUT, LOGITS = "input", "logits"
-RESERVED = ("distance", "shift", "mahalanobis", "pixels", "scaled", "normalized")
+RESERVED = (DISTANCE, SHIFT, RAW, "pixels", "scaled", "normalized")
 """Names that the file's own outputs and preprocessing have."""
 
 

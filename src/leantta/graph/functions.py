@@ -180,6 +180,11 @@ def is_norm(node: Node) -> bool:
     return node.domain == LOCAL
 
 
+def distances(nodes: Sequence[Node]) -> tuple[str, ...]:
+    """Return the tensors with the distances of the normalizations, in the order of the nodes."""
+    return tuple(node.outputs[1] for node in nodes if is_norm(node))
+
+
 def called(nodes: tuple[Node, ...]) -> list[onnx.FunctionProto]:
     """Return the functions that the nodes call."""
     return [FUNCTIONS[name] for name in sorted({node.op for node in nodes if is_norm(node)})]

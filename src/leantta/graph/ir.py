@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,7 @@ class Graph:
         """Return the graph with only the constants that some node reads."""
         used = self.uses()
         kept = {name: value for name, value in self.constants.items() if name in used}
-        return Graph(self.nodes, kept, self.tensors, self.inputs, self.outputs)
+        return replace(self, constants=kept)
 
 
 def read_graph(model: onnx.ModelProto) -> Graph:

@@ -1,6 +1,5 @@
 """Methods put on a torch model, as contenders of a study."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from leantta.methods.options import MethodOptions
 from leantta.methods.table import Subject, choose
 from leantta.methods.torch_predictor import TorchPredictor
 from leantta.models.pretrained import pretrained
-from leantta.models.weights import find_weights
+from leantta.models.weights import checkpoint_sha256
 
 SOURCE_IMAGES = 512
 """How many training images the calibrated gate sees."""
@@ -54,7 +53,7 @@ def on_torch(
     if threads is not None:
         torch.set_num_threads(threads)
     subject = _subject(model, options, example)
-    weights_sha256 = _weights_sha256(model)
+    weights_sha256 = checkpoint_sha256(model.name, model.dataset, model.weights)
     return [
         Contender(
             RunSettings(
@@ -86,10 +85,3 @@ def _subject(source: TorchModel, options: MethodOptions, example: Inputs) -> Sub
         std=info.std,
         calibration=calibration,
     )
-
-
-def _weights_sha256(model: TorchModel) -> str | None:
-    if model.weights is None and ":" in model.name:
-        return None  # the user's function brings its own
-    weights = model.weights or find_weights(model.name, model.dataset)
-    return hashlib.sha256(weights.read_bytes()).hexdigest()

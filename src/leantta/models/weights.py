@@ -4,6 +4,7 @@ Loading checks everything before it changes anything: a model is left either as 
 `num_batches_tracked` only counts training steps, so it may be missing and is not stored.
 """
 
+import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -85,6 +86,17 @@ def find_weights(name: str, dataset: str) -> Path:
         f"no checkpoint {file} in {', '.join(map(str, folders))}. "
         f"Give one with `--weights FILE`, or set ${FOLDER_VARIABLE} to the folder that has it."
     )
+
+
+def checkpoint_sha256(spec: str, dataset: str, weights: Path | None) -> str | None:
+    """Return the hash of the checkpoint that `pretrained` loads; None if the model brings its own weights.
+
+    Raises:
+        MissingFileError: there is no checkpoint for that model and dataset.
+    """
+    if weights is None and ":" in spec:
+        return None
+    return hashlib.sha256((weights or find_weights(spec, dataset)).read_bytes()).hexdigest()
 
 
 def _tensors(model: nn.Module) -> dict[str, Tensor]:

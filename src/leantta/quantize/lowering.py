@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from leantta.graph.functions import NORMS
 from leantta.graph.ir import Array, Graph, Node, Shape, Tensor
 from leantta.quantize.params import Affine, Range, affine_of
 
 FLOAT, BYTES = np.dtype(np.float32), np.dtype(np.uint8)
 
-QUANTIZED_MAKERS = ("Conv", "AdaptiveNorm", "CalibratedNorm", "Add", "Gemm")
+QUANTIZED_MAKERS = ("Conv", *NORMS, "Add", "Gemm")
 """Operations whose output is rounded to bytes at once, so that clipping to the range is an activation."""
 
 

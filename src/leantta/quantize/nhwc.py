@@ -7,7 +7,7 @@ functions are computed in float32 between two roundings; whatever else a model h
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from leantta.graph.functions import NORMS
+from leantta.graph.functions import NORMS, distances
 from leantta.graph.ir import Graph, Node
 from leantta.quantize.elementwise import as_it_was, batch_of, elementwise, move, sum_or_product
 from leantta.quantize.lowering import REAL, REAL_LAST, Edges, fused_activations, to_last
@@ -60,8 +60,7 @@ def write_nhwc(graph: Graph, spans: Mapping[str, Range], *, last: bool) -> Graph
             as_it_was(edges, node)
     for name in graph.outputs:
         edges.get(name, REAL)
-    distances = tuple(node.outputs[1] for node in graph.nodes if node.op in NORMS)
-    written = edges.finished(graph.inputs, (*graph.outputs, *distances))
+    written = edges.finished(graph.inputs, (*graph.outputs, *distances(graph.nodes)))
     if not last:
         return written
     given = replace(graph.tensors[source], shape=to_last(edges.shape(source)))

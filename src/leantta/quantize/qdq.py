@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from leantta.graph.functions import NORMS, inline
+from leantta.graph.functions import NORMS, distances, inline
 from leantta.graph.ir import Array, Graph, Node, Tensor
 from leantta.quantize.lowering import BYTES, FLOAT, QUANTIZED_MAKERS, Edges, fused_activations
 from leantta.quantize.params import Range, Weights, is_depthwise, quantize_bias, quantize_weights
@@ -43,8 +43,7 @@ def write_qdq(graph: Graph, spans: Mapping[str, Range]) -> Graph:
         edges.tensors.update({target: graph.tensors[out]})
         edges.tensors.update({name: graph.tensors[name] for name in node.outputs[1:] if name})
         where[out] = _round(edges, out, target) if out in rounded else out
-    distances = tuple(node.outputs[1] for node in graph.nodes if node.op in NORMS)
-    return edges.finished(graph.inputs, (*graph.outputs, *distances))
+    return edges.finished(graph.inputs, (*graph.outputs, *distances(graph.nodes)))
 
 
 def inlined(graph: Graph) -> Graph:
@@ -55,7 +54,7 @@ def inlined(graph: Graph) -> Graph:
         inner, values = inline(node) if node.op in NORMS else ([node], {})
         nodes += inner
         constants |= values
-    return Graph(tuple(nodes), constants, graph.tensors, graph.inputs, graph.outputs)
+    return replace(graph, nodes=tuple(nodes), constants=constants)
 
 
 def _rounded(graph: Graph) -> set[str]:
