@@ -208,7 +208,8 @@ def test_int8_forms_are_within_a_step(gate: str, shape: str, batch: int) -> None
 
 
 def test_every_function_is_valid_and_called_by_name() -> None:
-    assert set(FUNCTIONS) == {*NORMS, *(f"QLinear{name}" for name in NORMS)}
+    ends = ("", "Add", "HardSwish", "AddHardSwish")
+    assert set(FUNCTIONS) == {*NORMS, *(f"QLinear{name}{end}" for name in NORMS for end in ends)}
     node = graph_of(case(PaperGate(), (2, 2), 1)).nodes[0]
     assert is_norm(node)
     assert not is_norm(Node("AdaptiveNorm", (), ()))

@@ -1,13 +1,14 @@
 """One small graph for each operation, built so that what goes into the operation is exact in bytes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, shape_inference
 
+from leantta.graph.depthwise import DEPTHWISE
 from leantta.graph.functions import float_constants
 from leantta.graph.ir import BATCH, IR_VERSION, LOCAL, OPSET, Graph, Node, Tensor, read_graph, write_graph
 from leantta.quantize.calibrate import calibrate
@@ -29,6 +30,7 @@ class Case:
     constants: Mapping[str, Array] = field(default_factory=dict)
     shape: tuple[int, ...] = MAP
     steps: float = 1.01  # allowed difference, in steps of the output's bytes
+    portable_steps: float | None = None  # the same where each operation is rounded for itself
     int8: bool = True  # must be computed on bytes alone
     wants: tuple[str, ...] = ()  # operations that the int8 graph must have
     whole: bool = True  # "out" is flattened to be the scores
@@ -56,6 +58,10 @@ def conv(*shape: int, bias: bool = True, **attributes: Any) -> dict[str, Any]:
     }
 
 
+def depthwise(**more: Any) -> dict[str, Any]:
+    return {**conv(16, 1, 3, 3, group=16, **more), "shape": (16, 6, 6), "wants": (DEPTHWISE,)}
+
+
 def normed(op: str, shape: tuple[int, ...] = MAP) -> dict[str, Any]:
     random = np.random.default_rng(3)
     each = 1.0 if op == "AdaptiveNorm" else 0.5
@@ -76,6 +82,14 @@ def normed(op: str, shape: tuple[int, ...] = MAP) -> dict[str, Any]:
     }
 
 
+def norm_then(*after: Node, wants: str, op: str = "AdaptiveNorm", **settings: Any) -> dict[str, Any]:
+    """A normalization of x as "n", and what comes after it."""
+    made = normed(op)
+    (first,) = made["nodes"]
+    nodes = [replace(first, outputs=("n", "n.distance"), name="n"), *after]
+    return {**made, "nodes": nodes, "wants": (wants,), "portable_steps": 12, **settings}
+
+
 def reduced(op: str, axes: Sequence[int], keepdims: int, **settings: Any) -> dict[str, Any]:
     made = node(op, "x", "axes", keepdims=keepdims)
     return {"nodes": [made], "constants": {"axes": np.array(axes)}, **settings}
@@ -92,6 +106,8 @@ CASES: dict[str, Case] = {
     "conv dilated": Case(**conv(6, 4, 3, 3, dilations=[2, 2], pads=[2, 2, 2, 2])),
     "conv grouped": Case(**conv(6, 2, 3, 3, group=2)),
     "conv depthwise": Case(**conv(4, 1, 3, 3, group=4, pads=[1, 1, 1, 1])),
+    "conv of many channels, depthwise": Case(**depthwise(pads=[1, 1, 1, 1], strides=[2, 2])),
+    "conv of many channels, depthwise, without bias": Case(**depthwise(bias=False)),
     "conv to one channel": Case(**conv(1, 4, 3, 3)),
     "conv 1d": Case(**conv(6, 4, 5, pads=[2, 2], strides=[2]), shape=SEQUENCE),
     "conv 1d depthwise": Case(**conv(4, 1, 5, group=4), shape=SEQUENCE),
@@ -119,6 +135,38 @@ CASES: dict[str, Case] = {
     "adaptive norm 1d": Case(**normed("AdaptiveNorm", SEQUENCE)),
     "adaptive norm 3d": Case(**normed("AdaptiveNorm", VOLUME)),
     "calibrated norm": Case(**normed("CalibratedNorm")),
+    "norm, relu": Case(**norm_then(node("Relu", "n"), wants="QLinearAdaptiveNorm")),
+    "norm, hard-swish": Case(**norm_then(node("HardSwish", "n"), wants="QLinearAdaptiveNormHardSwish")),
+    "norm, add": Case(**norm_then(node("Add", "n", "z"), wants="QLinearAdaptiveNormAdd")),
+    "norm, add, other order": Case(**norm_then(node("Add", "z", "n"), wants="QLinearAdaptiveNormAdd")),
+    "norm, add, relu": Case(
+        **norm_then(node("Add", "n", "z", out="s"), node("Relu", "s"), wants="QLinearAdaptiveNormAdd")
+    ),
+    "norm, add, hard-swish": Case(
+        **norm_then(
+            node("Add", "n", "x", out="s"), node("HardSwish", "s"), wants="QLinearAdaptiveNormAddHardSwish"
+        )
+    ),
+    "calibrated norm, add": Case(
+        **norm_then(node("Add", "n", "z"), op="CalibratedNorm", wants="QLinearCalibratedNormAdd")
+    ),
+    "norm, add to what comes later": Case(
+        **norm_then(
+            node("MaxPool", "z", out="p", kernel_shape=[1, 1]),
+            node("Add", "n", "p"),
+            wants="QLinearAdd",
+            steps=2,
+        )
+    ),
+    "norm, add to itself": Case(**norm_then(node("Add", "n", "n"), wants="QLinearAdd", steps=2)),
+    "norm, add of channels": Case(
+        **norm_then(
+            node("GlobalAveragePool", "z", out="g"), node("Add", "n", "g"), wants="QLinearAdd", steps=2
+        )
+    ),
+    "norm read twice": Case(
+        **norm_then(node("Relu", "n", out="r"), node("Add", "n", "r"), wants="QLinearAdaptiveNorm", steps=2)
+    ),
     "add": Case(
         nodes=[node("Add", "x", "z", out="s"), node("Add", "s", "x")], wants=("QLinearAdd",), steps=2
     ),

@@ -8,7 +8,8 @@ import onnx
 import pytest
 from numpy.typing import NDArray
 
-from leantta.graph.functions import called
+from leantta.graph.depthwise import DEPTHWISE
+from leantta.graph.functions import called, distances
 from leantta.graph.ir import BATCH, CONTRIB, Graph, write_graph
 from leantta.graph.run import run_graph
 from leantta.quantize.elementwise import BINARY, UNARY
@@ -66,7 +67,7 @@ def test_no_float_is_computed_where_bytes_will_do(name: str, int8: Made) -> None
         if node.outputs[0] == "logits" or made == np.int64:  # the scores; sizes
             continue
         assert made == np.uint8, f"{node.op} {node.outputs[0]} is {made}"
-        assert node.domain == CONTRIB or node.op in MOVERS, node.op
+        assert node.domain == CONTRIB or node.op in (DEPTHWISE, *MOVERS), node.op
     assert sum(node.op == "QuantizeLinear" for node in written.nodes) == 1  # the input, and nothing again
     assert sum(node.op == "DequantizeLinear" for node in written.nodes) <= 1
 
@@ -105,9 +106,10 @@ def test_inputs_may_come_with_channels_last(name: str, int8: Made) -> None:
 @pytest.mark.parametrize("name", [name for name in CASES if "norm" in name])
 def test_distances_stay_outputs(name: str, int8: Made) -> None:
     graph, written, inputs, _ = int8[name]
-    assert written.outputs == ("logits", "out.distance")
+    (distance,) = distances(graph.nodes)
+    assert written.outputs == ("logits", distance)
     real = replace(graph, outputs=written.outputs)
-    wanted, found = (run_graph(each, inputs, ["out.distance"])[0] for each in (real, written))
+    wanted, found = (run_graph(each, inputs, [distance])[0] for each in (real, written))
     assert_close(found, wanted, atol=1e-3 * (1 + float(wanted.max())))
 
 

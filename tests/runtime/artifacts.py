@@ -65,7 +65,7 @@ def model_of(recipe: Recipe) -> onnx.ModelProto:
         for i in range(2):
             source = weight(f"source{i}", random.normal(size=(5, 1, 1)).astype(np.float32))
             made = [f"norm{i}", f"d{i}"]
-            nodes.append(helper.make_node("AdaptiveNorm", [current, source], made, domain="leantta"))
+            nodes.append(helper.make_node("ToyNorm", [current, source], made, domain="leantta"))
             nodes.append(helper.make_node("Relu", [f"norm{i}"], [f"relu{i}"], name=f"relu{i}"))
             current = f"relu{i}"
             distances.append(f"d{i}")
@@ -117,7 +117,7 @@ def _adaptive_norm(mixes: bool) -> onnx.FunctionProto:
         helper.make_node("Unsqueeze", ["size", "ones"], ["d"]),
     ]
     opsets = [helper.make_opsetid("", 18)]
-    return helper.make_function("leantta", "AdaptiveNorm", ["x", "source"], ["y", "d"], nodes, opsets)
+    return helper.make_function("leantta", "ToyNorm", ["x", "source"], ["y", "d"], nodes, opsets)
 
 
 def info_of(recipe: Recipe, model: onnx.ModelProto) -> dict[str, Any]:

@@ -1,19 +1,23 @@
-"""A file of the first format, as it lies in the repository, stays readable and says what it said."""
+"""Files of the first format, as they lie in the repository, stay readable and say what they said."""
 
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import leantta
 from leantta.runtime.verify import verify
 from reference import assert_close
 
-GOLDEN = Path(__file__).parent / "golden" / "format1.onnx"
+FILES = sorted((Path(__file__).parent / "golden").glob("*.onnx"))
+ENGINES = ("onnxruntime", "onnxruntime-portable")
 
 
-def test_the_golden_file_says_what_it_said() -> None:
-    stored = np.load(GOLDEN.with_suffix(".npz"))
-    with leantta.load(GOLDEN) as session:
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("golden", FILES, ids=lambda path: path.stem)
+def test_a_golden_file_says_what_it_said(golden: Path, engine: str) -> None:
+    stored = np.load(golden.with_suffix(".npz"))
+    with leantta.load(golden, engine=engine) as session:
         found = session.run(stored["images"])
         tolerance = session.info.selftest.tolerance
     assert found.shift is not None
@@ -22,5 +26,14 @@ def test_the_golden_file_says_what_it_said() -> None:
     assert np.ptp(stored["logits"], axis=0).max() > 2 * tolerance  # else any file would pass
 
 
-def test_the_golden_file_is_whole() -> None:
-    assert all(check.ok for check in verify(GOLDEN))
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("golden", FILES, ids=lambda path: path.stem)
+def test_a_golden_file_is_whole(golden: Path, engine: str) -> None:
+    assert all(check.ok for check in verify(golden, engine=engine))
+
+
+def test_there_is_a_file_for_each_thing_the_kernel_does_at_once() -> None:
+    assert [path.stem for path in FILES] == ["format1", "format1_fused"]
+    fused = FILES[1].read_bytes()
+    for name in (b"QLinearCalibratedNormHardSwish", b"QLinearCalibratedNormAdd", b"QLinearDepthwise"):
+        assert name in fused

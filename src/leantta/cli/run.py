@@ -26,10 +26,10 @@ _UNKNOWN_WIDTH = 24  # of the paths that have not come yet
 
 engine_option = click.option(
     "--engine",
-    type=click.Choice(["onnxruntime", "openvino"]),
+    type=click.Choice(["onnxruntime", "onnxruntime-portable", "openvino"]),
     default="onnxruntime",
     show_default=True,
-    help="What computes the model.",
+    help="What computes the model; onnxruntime-portable leaves out our kernel.",
 )
 
 

@@ -58,22 +58,18 @@ def with_heads(graph: Graph, gate: Gate, scale: ShiftScale) -> Graph:
     layers = len(scale.usual)
     row = Tensor(np.dtype(np.float32), (BATCH, layers))
     one_each = Tensor(np.dtype(np.float32), (BATCH,))
+    room = scale.limit - scale.middle
     constants: dict[str, Array] = {
-        "shift/unit": np.asarray([[1 / (layers * usual) for usual in scale.usual]], np.float32),
-        "shift/middle": np.asarray(scale.middle, np.float32),
-        "shift/room": np.asarray(scale.limit - scale.middle, np.float32),
-        "shift/zero": np.asarray(0, np.float32),
-        "shift/axis": np.asarray([1], np.int64),
+        "shift/unit": np.asarray([1 / (layers * usual * room) for usual in scale.usual], np.float32),
+        "shift/middle": np.asarray(scale.middle / room, np.float32),
     }
     nodes = [
-        Node("Mul", (RAW, "shift/unit"), ("shift/parts",), {}, "shift/parts"),
-        Node("ReduceSum", ("shift/parts", "shift/axis"), ("shift/total",), {"keepdims": 0}, "shift/total"),
-        Node("Sub", ("shift/total", "shift/middle"), ("shift/above",), {}, "shift/above"),
-        Node("Div", ("shift/above", "shift/room"), ("shift/signed",), {}, "shift/signed"),
-        Node("Max", ("shift/signed", "shift/zero"), (SHIFT,), {}, SHIFT),
+        Node("MatMul", (RAW, "shift/unit"), ("shift/total",), {}, "shift/total"),
+        Node("Sub", ("shift/total", "shift/middle"), ("shift/signed",), {}, "shift/signed"),
+        Node("Relu", ("shift/signed",), (SHIFT,), {}, SHIFT),
     ]
-    tensors = {"shift/parts": row, DISTANCE: row, SHIFT: one_each}
-    tensors |= dict.fromkeys(("shift/total", "shift/above", "shift/signed"), one_each)
+    tensors = {DISTANCE: row, SHIFT: one_each}
+    tensors |= dict.fromkeys(("shift/total", "shift/signed"), one_each)
     if isinstance(gate, PaperGate):
         constants["distance/rate"] = np.asarray(-((1 - gate.tau) ** 2), np.float32)
         constants["distance/one"] = np.asarray(1, np.float32)

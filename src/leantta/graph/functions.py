@@ -4,7 +4,10 @@ A node of the domain `leantta` calls a function that the file itself carries, so
 and a runtime that has a kernel of that name may run the kernel instead. Two gates times two forms:
 
     AdaptiveNorm, CalibratedNorm                  float32, (n, c, positions...)
-    QLinearAdaptiveNorm, QLinearCalibratedNorm    uint8 in and out, channels last: (n, positions..., c)
+    QLinearAdaptiveNorm, QLinearCalibratedNorm    bytes in and out, channels last: (n, positions..., c)
+
+The int8 forms may do what follows in the same pass, as their names end: `Add` adds a second map of bytes,
+`HardSwish` is the activation (ReLU and ReLU6 need nothing: the range of y clips). `native/` has the kernel.
 
 Inputs are u, already normalised by the source statistics (see `leantta.export.prepare`), and constants per
 channel; outputs are y and, for each sample, the distance S before the gate saturates it, (n, 1). The weight
@@ -20,12 +23,13 @@ the fastest mean over channels-last positions.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper, parser
 
+from leantta.graph import depthwise
 from leantta.graph.ir import LOCAL, OPSET, Array, Node
 
 _OPEN_FLOAT = """
@@ -101,10 +105,34 @@ _CLOSE = """
 _END_FLOAT = """
     y = Add (scaled, offset)
 """
-_END_INT8 = """
+_NORMAL = """
     normal = Add (scaled, offset)
-    y = QuantizeLinear (normal, y_scale, y_zero)
 """
+_ADD = """
+    other = DequantizeLinear (r, r_scale, r_zero)
+    summed = Add (normal, other)
+"""
+_HARD_SWISH = """
+    active = HardSwish ({0})
+"""
+_END_INT8 = """
+    y = QuantizeLinear ({0}, y_scale, y_zero)
+"""
+_CLOSE_FLOAT = _CLOSE.replace("Mul (x, scale)", "Mul (u, scale)")
+
+
+class _Gate(NamedTuple):
+    attributes: str
+    weights: str
+    distance_float: str
+    distance_int8: str
+    weight: str
+
+
+_GATES = {
+    "Adaptive": _Gate("low, room, rate, layer", "mean_weight", _MEAN_FLOAT, _MEAN_INT8, _PAPER),
+    "Calibrated": _Gate("low, room, layer", "mean_weight, var_weight", _BOTH_FLOAT, _BOTH_INT8, _CALIBRATED),
+}
 
 
 def _function(name: str, inputs: str, attributes: str, *parts: str) -> onnx.FunctionProto:
@@ -114,37 +142,45 @@ def _function(name: str, inputs: str, attributes: str, *parts: str) -> onnx.Func
     )
 
 
-_FLOAT = "u, positions, gamma, beta, ratio, mean_weight"
-_INT8 = "u, u_scale, u_zero, y_scale, y_zero, average, flat, gamma, beta, ratio, mean_weight"
-_PAPER_GATE, _CALIBRATED_GATE = "low, room, rate, layer", "low, room, layer"
-_CLOSE_FLOAT = _CLOSE.replace("Mul (x, scale)", "Mul (u, scale)")
+def _float_function(name: str, gate: _Gate) -> onnx.FunctionProto:
+    parts = (_OPEN_FLOAT, _SHIFT, gate.distance_float, gate.weight, _CLOSE_FLOAT, _END_FLOAT)
+    inputs = f"u, positions, gamma, beta, ratio, {gate.weights}"
+    return _function(f"{name}Norm", inputs, gate.attributes, *parts)
+
+
+def _int8_function(name: str, gate: _Gate, *, adds: bool, hard_swish: bool) -> onnx.FunctionProto:
+    inputs = f"u, u_scale, u_zero, y_scale, y_zero, average, flat, gamma, beta, ratio, {gate.weights}"
+    parts = [_OPEN_INT8, _SHIFT, gate.distance_int8, gate.weight, _CLOSE, _NORMAL]
+    end = "normal"
+    if adds:
+        inputs += ", r, r_scale, r_zero"
+        parts.append(_ADD)
+        end = "summed"
+    if hard_swish:
+        parts.append(_HARD_SWISH.format(end))
+        end = "active"
+    ends = int8_name(f"{name}Norm", adds=adds, hard_swish=hard_swish)
+    return _function(ends, inputs, gate.attributes, *parts, _END_INT8.format(end))
+
+
+def int8_name(norm: str, *, adds: bool = False, hard_swish: bool = False) -> str:
+    """Return the int8 form of a normalization.
+
+    >>> int8_name("AdaptiveNorm", adds=True)
+    'QLinearAdaptiveNormAdd'
+    """
+    return f"QLinear{norm}{'Add' if adds else ''}{'HardSwish' if hard_swish else ''}"
+
 
 FUNCTIONS: Mapping[str, onnx.FunctionProto] = {
-    f.name: f
-    for f in (
-        _function(
-            "AdaptiveNorm",
-            _FLOAT,
-            _PAPER_GATE,
-            *(_OPEN_FLOAT, _SHIFT, _MEAN_FLOAT, _PAPER, _CLOSE_FLOAT, _END_FLOAT),
-        ),
-        _function(
-            "CalibratedNorm",
-            f"{_FLOAT}, var_weight",
-            _CALIBRATED_GATE,
-            *(_OPEN_FLOAT, _SHIFT, _BOTH_FLOAT, _CALIBRATED, _CLOSE_FLOAT, _END_FLOAT),
-        ),
-        _function(
-            "QLinearAdaptiveNorm",
-            _INT8,
-            _PAPER_GATE,
-            *(_OPEN_INT8, _SHIFT, _MEAN_INT8, _PAPER, _CLOSE, _END_INT8),
-        ),
-        _function(
-            "QLinearCalibratedNorm",
-            f"{_INT8}, var_weight",
-            _CALIBRATED_GATE,
-            *(_OPEN_INT8, _SHIFT, _BOTH_INT8, _CALIBRATED, _CLOSE, _END_INT8),
+    function.name: function
+    for name, gate in _GATES.items()
+    for function in (
+        _float_function(name, gate),
+        *(
+            _int8_function(name, gate, adds=adds, hard_swish=hard_swish)
+            for adds in (False, True)
+            for hard_swish in (False, True)
         ),
     )
 }
@@ -177,7 +213,7 @@ def int8_constants(shape: Sequence[int], values: Sequence[Array]) -> list[Array]
 
 def is_norm(node: Node) -> bool:
     """Tell whether the node is an adaptive normalization."""
-    return node.domain == LOCAL
+    return node.domain == LOCAL and node.op != depthwise.DEPTHWISE
 
 
 def distances(nodes: Sequence[Node]) -> tuple[str, ...]:
@@ -187,7 +223,8 @@ def distances(nodes: Sequence[Node]) -> tuple[str, ...]:
 
 def called(nodes: tuple[Node, ...]) -> list[onnx.FunctionProto]:
     """Return the functions that the nodes call."""
-    return [FUNCTIONS[name] for name in sorted({node.op for node in nodes if is_norm(node)})]
+    known = {**FUNCTIONS, depthwise.DEPTHWISE: depthwise.FUNCTION}
+    return [known[name] for name in sorted({node.op for node in nodes if node.domain == LOCAL})]
 
 
 def inline(node: Node) -> tuple[list[Node], dict[str, Array]]:

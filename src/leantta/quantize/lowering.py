@@ -56,12 +56,15 @@ def fused_activations(graph: Graph) -> dict[str, str]:
             continue
         if tensor in graph.outputs or reader.outputs[0] in graph.outputs:  # what leaves is not rounded
             continue
-        if reader.op == "Relu" or _clips_around_zero(reader, graph.constants):
+        if clips(reader, graph.constants):
             found[tensor] = reader.outputs[0]
     return found
 
 
-def _clips_around_zero(node: Node, constants: Mapping[str, Array]) -> bool:
+def clips(node: Node, constants: Mapping[str, Array]) -> bool:
+    """Tell whether the node is a ReLU or a clip to constant limits around zero."""
+    if node.op != "Clip":
+        return node.op == "Relu"
     limits = [constants.get(name) if name else None for name in (*node.inputs[1:], "", "")][:2]
     dynamic = any(name and name not in constants for name in node.inputs[1:])
     low = -np.inf if limits[0] is None else float(limits[0])
@@ -80,6 +83,7 @@ class Edges:
         self.tensors: dict[str, Tensor] = {}
         self.forms: dict[str, dict[Form, str]] = {}
         self.affines: dict[str, Affine] = {}
+        self.absorbed: set[str] = set()  # tensors that exist only inside of a node
 
     def emit(
         self,
@@ -135,6 +139,14 @@ class Edges:
     def put(self, tensor: str, form: Form, name: str) -> None:
         """Remember that the tensor is there in a form, under a name."""
         self.forms.setdefault(tensor, {})[_possible(form, self.shape(tensor))] = name
+
+    def absorb(self, tensors: Iterable[str]) -> None:
+        """Remember that these tensors are computed inside of a node, so their own nodes are not needed."""
+        self.absorbed.update(tensors)
+
+    def is_done(self, tensor: str) -> bool:
+        """Tell whether the tensor is there in some form, or inside of a node."""
+        return tensor in self.forms or tensor in self.absorbed
 
     def same_bytes(self, tensor: str, source: str) -> None:
         """Let the bytes of a tensor stand for what those of another stand for."""

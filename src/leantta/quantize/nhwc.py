@@ -45,16 +45,14 @@ def write_nhwc(graph: Graph, spans: Mapping[str, Range], *, last: bool) -> Graph
     """Return the graph in int8; `last`: its input is given with channels last."""
     edges = Edges(graph, spans)
     fused = fused_activations(graph)
-    done: set[str] = set()
     source = graph.inputs[0]
     edges.put(source, REAL_LAST if last else REAL, source)
     for node in graph.nodes:
-        if node.outputs[0] in done:
+        if edges.is_done(node.outputs[0]):
             continue
         for rule in RULES.get(node.op, (elementwise,)):
             out = node.outputs[0] if rule is elementwise else fused.get(node.outputs[0], node.outputs[0])
             if rule(edges, node, out):
-                done.add(out)
                 break
         else:
             as_it_was(edges, node)

@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 
-from leantta.graph.functions import int8_constants
+from leantta.graph.depthwise import DEPTHWISE, depthwise_attributes, is_fast
+from leantta.graph.functions import int8_constants, int8_name
 from leantta.graph.ir import CONTRIB, LOCAL, Node
+from leantta.quantize.chains import Chain, chain_after
 from leantta.quantize.lowering import INT, INT_LAST, REAL, Edges, shared_attributes
 from leantta.quantize.params import is_depthwise, quantize_bias, quantize_weights
 
@@ -20,8 +22,8 @@ def conv(edges: Edges, node: Node, out: str) -> bool:
     group = int(node.attributes.get("group", 1))
     scale = edges.affine(x).scale
     bias = constants[rest[0]] if rest else None
-    pairs = not is_depthwise(values, group)
-    integers = quantize_weights(values, summed_in_pairs=pairs, bias=bias, input_scale=scale)
+    alone = is_depthwise(values, group)
+    integers = quantize_weights(values, summed_in_pairs=not alone, bias=bias, input_scale=scale)
     inputs = [
         edges.get(x, INT_LAST),
         *edges.affine_names(x),
@@ -30,28 +32,31 @@ def conv(edges: Edges, node: Node, out: str) -> bool:
         edges.constant("zero_s8", np.asarray(0, np.int8)),
         *edges.affine_names(out),
     ]
+    attributes = {"kernel_shape": list(values.shape[2:]), **shared_attributes(node), "group": group}
+    ours = alone and is_fast(attributes)
     if bias is not None:
         inputs.append(edges.constant(f"{out}/bias", quantize_bias(bias, scale, integers)))
-    attributes = {
-        "kernel_shape": list(values.shape[2:]),
-        **shared_attributes(node),
-        "group": group,
-        "channels_last": 1,
-    }
-    edges.put(
-        out,
-        INT_LAST,
-        edges.emit("QLinearConv", inputs, edges.slot(out, INT_LAST), attributes, domain=CONTRIB),
-    )
+    elif ours:
+        inputs.append(edges.constant(f"{out}/bias", np.zeros(group, np.int32)))
+    slot = edges.slot(out, INT_LAST)
+    if ours:
+        made = edges.emit(DEPTHWISE, inputs, slot, depthwise_attributes(attributes), domain=LOCAL)
+    else:
+        made = edges.emit("QLinearConv", inputs, slot, attributes | {"channels_last": 1}, domain=CONTRIB)
+    edges.put(out, INT_LAST, made)
     return True
 
 
 def norm(edges: Edges, node: Node, out: str) -> bool:
-    """Write an adaptive normalization, bytes in and bytes out."""
+    """Write an adaptive normalization, bytes in and bytes out, with the sum and the activation behind it."""
     u, _, *names = node.inputs
     channels, *positions = (int(size) for size in edges.shape(u)[1:])
     rank, count = len(positions) + 2, math.prod(positions)
     average, flat, *values = int8_constants((channels, *positions), [edges.graph.constants[n] for n in names])
+    chain = chain_after(edges.graph, node)
+    if chain.residual and not edges.is_int(chain.residual):
+        chain = Chain(out)
+    out = chain.out
     inputs = [
         edges.get(u, INT_LAST),
         *edges.affine_names(u),
@@ -60,9 +65,11 @@ def norm(edges: Edges, node: Node, out: str) -> bool:
         edges.constant(f"flat_{rank}_{count}_{channels}", flat),
         *(edges.constant(name, value) for name, value in zip(names, values, strict=True)),
     ]
+    if chain.residual:
+        inputs += [edges.get(chain.residual, INT_LAST), *edges.affine_names(chain.residual)]
     distance = node.outputs[1]
     made = edges.emit(
-        f"QLinear{node.op}",
+        int8_name(node.op, adds=bool(chain.residual), hard_swish=chain.hard_swish),
         inputs,
         edges.slot(out, INT_LAST),
         node.attributes,
@@ -71,6 +78,7 @@ def norm(edges: Edges, node: Node, out: str) -> bool:
     )
     edges.tensors[distance] = edges.graph.tensors[distance]
     edges.put(out, INT_LAST, made)
+    edges.absorb(chain.inside)
     return True
 
 

@@ -1,4 +1,4 @@
-"""What computes a model: ONNX Runtime, or OpenVINO where it is installed. One protocol, one table."""
+"""What computes a model: ONNX Runtime with or without our kernel, or OpenVINO. One protocol, one table."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from leantta.errors import ArtifactError, SettingError
 from leantta.extras import missing_extra
+from leantta.runtime.kernel import register, say_once
 
 INPUT = "input"
 """The name of the one input of a model of ours."""
@@ -30,6 +31,7 @@ class Engine(Protocol):
 
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
+    native: bool  # adaptive layers run in our kernel
 
     def run(self, images: Array) -> dict[str, Array]:
         """Return each output by its name."""
@@ -39,7 +41,9 @@ class Engine(Protocol):
 
 
 class OnnxRuntime:
-    """ONNX Runtime: the default."""
+    """ONNX Runtime with our kernel where that is installed: the default."""
+
+    with_kernel = True
 
     def __init__(self, path: str, threads: int | None, providers: Sequence[str] | None) -> None:
         import onnxruntime
@@ -50,20 +54,37 @@ class OnnxRuntime:
         if unknown or not wanted:
             asked = f"the provider {unknown[0]!r} is not there" if unknown else "no provider is named"
             raise SettingError(f"{asked}; this ONNX Runtime has {', '.join(available)}.")
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4  # errors are raised, so they need not be printed too
-        if threads is not None:
-            options.intra_op_num_threads = threads
         self._path = path
         self._failures = _onnxruntime_failures()
-        try:
-            session = onnxruntime.InferenceSession(path, options, providers=wanted)
-        except self._failures as e:
-            raise ArtifactError(f"ONNX Runtime cannot load {path}: {_one_line(e)}") from e
+        self.native = False
+        session = self._loaded(threads, wanted)
         self._session: Any = session
         self.inputs = tuple(map(_onnxruntime_port, session.get_inputs()))
         self.outputs = tuple(map(_onnxruntime_port, session.get_outputs()))
         self._names = [port.name for port in self.outputs]
+
+    def _loaded(self, threads: int | None, providers: list[str]) -> Any:
+        """Return the session, with the kernel if there is one and it fits the file."""
+        import onnxruntime
+
+        def load(options: Any) -> Any:
+            return onnxruntime.InferenceSession(self._path, options, providers=providers)
+
+        refused = None
+        if self.with_kernel and register(options := _options(threads)):
+            try:
+                session = load(options)
+                self.native = True
+                return session
+            except self._failures as e:
+                refused = _one_line(e)
+        try:
+            session = load(_options(threads))
+        except self._failures as e:
+            raise ArtifactError(f"ONNX Runtime cannot load {self._path}: {_one_line(e)}") from e
+        if refused is not None:
+            say_once(f"{self._path} does not fit it: {refused}")
+        return session
 
     def run(self, images: Array) -> dict[str, Array]:
         """Return each output by its name."""
@@ -79,8 +100,16 @@ class OnnxRuntime:
         self._session = None
 
 
+class PortableOnnxRuntime(OnnxRuntime):
+    """ONNX Runtime with the standard operators that the file carries."""
+
+    with_kernel = False
+
+
 class OpenVino:
     """OpenVINO, on the CPU and in float32 where the model is: fast on Intel's processors."""
+
+    native = False
 
     def __init__(self, path: str, threads: int | None, providers: Sequence[str] | None) -> None:
         try:
@@ -131,6 +160,7 @@ class OpenVino:
 
 ENGINES: Mapping[str, Callable[[str, int | None, Sequence[str] | None], Engine]] = {
     "onnxruntime": OnnxRuntime,
+    "onnxruntime-portable": PortableOnnxRuntime,
     "openvino": OpenVino,
 }
 
@@ -156,6 +186,16 @@ def open_engine(
     if isinstance(providers, str):
         raise SettingError(f"providers is a list of names, got the text {providers!r}.")
     return ENGINES[name](fspath(path), threads, providers)
+
+
+def _options(threads: int | None) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4  # errors are raised, so they need not be printed too
+    if threads is not None:
+        options.intra_op_num_threads = threads
+    return options
 
 
 def _open(held: Any, path: str) -> Any:

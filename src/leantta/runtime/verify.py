@@ -10,6 +10,7 @@ import numpy.typing as npt
 from leantta.errors import ArtifactError
 from leantta.runtime.container import check_digest, read_container
 from leantta.runtime.engines import open_engine
+from leantta.runtime.kernel import describe
 from leantta.runtime.metadata import Info, read_info
 from leantta.runtime.session import Outputs, Session
 from leantta.runtime.signature import check_signature
@@ -49,7 +50,9 @@ def verify(path: str | PathLike[str], *, engine: str = "onnxruntime") -> list[Ch
         name = "engine"
         opened = open_engine(engine, container.path)
         check_signature(opened, info, container.path)
-        checks.append(Check(name, True, f"{engine} loads it; inputs and outputs are as its metadata says"))
+        kernel = f" with our kernel, {describe()}" if opened.native and info.layers else ""
+        detail = f"{engine} loads it{kernel}; inputs and outputs are as its metadata says"
+        checks.append(Check(name, True, detail))
         name = "self-test"
         with Session(opened, info, container.path) as session:
             checks += _behaviour(session)

@@ -1,0 +1,158 @@
+// Layers and inputs by a seed: usual ones, and what nobody should ever give to the kernel.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <random>
+#include <string>
+
+#include "../kernel.h"
+#include "exact_memory.h"
+
+namespace leantta_test {
+
+using leantta::Affine;
+using leantta::Layer;
+
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : engine_(seed) {}
+  std::uint64_t below(std::uint64_t limit) { return engine_() % limit; }
+  bool chance(double share) { return unit() < share; }
+  double unit() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }
+  float between(double low, double high) { return static_cast<float>(low + (high - low) * unit()); }
+  float power(double low, double high) { return static_cast<float>(std::pow(10.0, low + (high - low) * unit())); }
+  template <typename T>
+  T of(std::initializer_list<T> list) {
+    return *(list.begin() + below(list.size()));
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+struct Case {
+  explicit Case(std::uint64_t number, std::size_t most_rows = 1000);
+
+  std::uint64_t seed;
+  Random random;  // for what a group of tests needs beyond the case
+  bool extreme;   // scales from 1e-42 to 1e30, not only those of networks
+  bool special;   // NaN, infinities and the like among the constants
+  std::size_t channels, rows, samples = 1;
+  Exact<float> gamma, beta, ratio, mean_weight, var_weight;
+  Exact<std::uint8_t> x, r;
+  Layer layer;
+
+  std::string shown() const;
+
+ private:
+  Affine affine();
+  void fill(Exact<float>& values, double low, double high, float padding, bool may_be_special);
+  void fill(Exact<std::uint8_t>& bytes);
+};
+
+inline std::size_t channels_of(Random& random) {
+  if (random.chance(0.85)) return 1 + random.below(70);
+  return random.of<std::size_t>({96, 128, 192, 255, 256, 257, 320, 1280});
+}
+
+inline std::size_t rows_of(Random& random, std::size_t channels, std::size_t most) {
+  const std::size_t rows = random.of<std::size_t>({1, 1, 2, 3, 4, 7, 16, 49, 64, 255, 256, 257, 513, 1000});
+  const std::size_t limit = channels > 70 ? 257 : most;
+  return rows < limit ? rows : limit;
+}
+
+inline Case::Case(std::uint64_t number, std::size_t most_rows)
+    : seed(number),
+      random(number),
+      extreme(random.chance(0.3)),
+      special(random.chance(0.2)),
+      channels(channels_of(random)),
+      rows(rows_of(random, channels, most_rows)),
+      gamma(leantta::padded(channels)),
+      beta(leantta::padded(channels)),
+      ratio(leantta::padded(channels)),
+      mean_weight(leantta::padded(channels)),
+      var_weight(leantta::padded(channels)),
+      x(channels * rows, random.below(64)),
+      r(channels * rows, random.below(64)) {
+  fill(x);
+  fill(r);
+  fill(gamma, -2, 2, 0, special);
+  fill(beta, -2, 2, 0, special);
+  fill(ratio, random.chance(0.2) ? 1 : 0.5, 1, 1, false);
+  fill(mean_weight, 0, random.chance(0.5) ? 2 : 0.05, 0, false);
+  fill(var_weight, 0, random.chance(0.5) ? 2 : 0.05, 0, false);
+  layer.channels = channels;
+  layer.u = affine();
+  layer.y = affine();
+  layer.r = affine();
+  layer.flip = random.chance(0.5) ? 0x80 : 0;
+  layer.has_residual = random.chance(0.4);
+  layer.hard_swish = random.chance(0.3);
+  layer.calibrated = random.chance(0.5);
+  if (layer.calibrated) {
+    layer.low = random.chance(0.1) ? 1 : random.between(0, 0.4);
+    layer.room = random.chance(0.1) ? 1 - layer.low : random.between(0, 0.5);
+  } else {
+    const double free = random.chance(0.1) ? random.below(2) : random.unit(), trust = random.unit();
+    layer.low = static_cast<float>(free * (1 - trust));
+    layer.room = static_cast<float>(free * trust);
+    layer.rate = static_cast<float>(-free * free);
+  }
+  layer.gamma = gamma.data();
+  layer.beta = beta.data();
+  layer.ratio = ratio.data();
+  layer.mean_weight = mean_weight.data();
+  layer.var_weight = layer.calibrated ? var_weight.data() : nullptr;
+}
+
+inline Affine Case::affine() {
+  Affine made;
+  made.scale = extreme ? random.power(-30, 30) : random.power(-2.5, -0.5);
+  if (extreme && random.chance(0.05)) made.scale = 1e-42f;
+  made.zero = random.chance(0.5) ? random.of<float>({0, 128, 255}) : static_cast<float>(random.below(256));
+  return made;
+}
+
+inline void Case::fill(Exact<float>& values, double low, double high, float padding, bool may_be_special) {
+  constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  for (std::size_t c = 0; c < values.size(); ++c) {
+    values[c] = c < channels ? random.between(low, high) : padding;
+    if (may_be_special && c < channels && random.chance(0.3))
+      values[c] = random.of<float>({nan, inf, -inf, 0, -0.0f, 1e-42f, 1e30f, -1e30f});
+  }
+}
+
+inline void Case::fill(Exact<std::uint8_t>& bytes) {
+  const std::uint64_t kind = random.below(8), level = random.below(240);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    std::uint64_t value = random.below(256);
+    if (kind == 0) value = 0;
+    if (kind == 1) value = 255;
+    if (kind == 2) value = i % 2 * 255;
+    if (kind == 3) value = i / channels % 2 * 255;
+    if (kind == 4) value = level + value % 16;
+    bytes[i] = static_cast<std::uint8_t>(value);
+  }
+}
+
+inline std::string Case::shown() const {
+  const auto affine = [](const char* name, const Affine& a) {
+    char text[80];
+    std::snprintf(text, sizeof text, ", %s scale %.9g zero %g", name, a.scale, a.zero);
+    return std::string(text);
+  };
+  char gate[120];
+  std::snprintf(gate, sizeof gate, "%s gate, low %.9g room %.9g rate %.9g", layer.calibrated ? "calibrated" : "paper's",
+                layer.low, layer.room, layer.rate);
+  return std::to_string(channels) + " channels, " + std::to_string(rows) + " rows, " +
+         std::to_string(samples) + " samples, " +
+         (layer.flip ? "int8" : "uint8") + (layer.has_residual ? ", residual" : "") +
+         (layer.hard_swish ? ", hard-swish" : "") + (special ? ", special constants" : "") + ", " + gate +
+         affine("u", layer.u) + affine("y", layer.y) + affine("r", layer.r);
+}
+
+}  // namespace leantta_test

@@ -1,0 +1,122 @@
+// Paths with a fault, to show that the tests find it. Each does what the scalar path does, but for one thing.
+#pragma once
+
+#include <cstring>
+#include <vector>
+
+#include "../kernel.h"
+
+namespace leantta_test {
+
+using leantta::kScalar;
+using leantta::Layer;
+using leantta::Path;
+
+struct Fault {
+  const char* name;
+  bool formulas;  // to be found by the formulas alone; else against the scalar path
+  void (*put)(Path& path);
+};
+
+using Byte = std::uint8_t;
+using Int = std::int32_t;
+
+// The mean, slope or offset of a layer off by a share.
+template <int kWhich>
+void off_by_a_share(const Layer& layer, float weight, const float* mean, const float* excess, float* scale,
+                    float* offset) {
+  const std::size_t width = leantta::padded(layer.channels);
+  std::vector<float> moved(mean, mean + width);
+  for (float& value : moved) value *= kWhich == 0 ? 1.001f : 1.0f;
+  kScalar.coefficients(layer, weight, moved.data(), excess, scale, offset);
+  for (std::size_t c = 0; c < width; ++c) {
+    if (kWhich == 1) scale[c] *= 1.001f;
+    if (kWhich == 2) offset[c] += 0.01f;
+  }
+}
+
+inline const Fault kFaults[] = {
+    {"a sum of many rows", false,
+     [](Path& path) {
+       path.sums = [](const Byte* x, std::size_t rows, std::size_t channels, Byte flip, Int* sum, Int* square) {
+         kScalar.sums(x, rows, channels, flip, sum, square);
+         if (rows > 256) ++sum[channels - 1];
+       };
+     }},
+    {"a square of an odd row", false,
+     [](Path& path) {
+       path.sums = [](const Byte* x, std::size_t rows, std::size_t channels, Byte flip, Int* sum, Int* square) {
+         kScalar.sums(x, rows, channels, flip, sum, square);
+         if (rows % 2 && channels > 32) ++square[32];
+       };
+     }},
+    {"a read past the end", false,
+     [](Path& path) {
+       path.sums = [](const Byte* x, std::size_t rows, std::size_t channels, Byte flip, Int* sum, Int* square) {
+         kScalar.sums(x, rows, channels, flip, sum, square);
+         const volatile Byte next = x[rows * channels];
+         static_cast<void>(next);
+       };
+     }},
+    {"a write past the end", false,
+     [](Path& path) {
+       path.apply = [](const Layer& layer, const Byte* x, const Byte* r, Byte* y, std::size_t rows, const float* scale,
+                       const float* offset) {
+         kScalar.apply(layer, x, r, y, rows, scale, offset);
+         y[rows * layer.channels] = 0;
+       };
+     }},
+    {"ties to the larger", false,
+     [](Path& path) {
+       path.apply = [](const Layer& layer, const Byte* x, const Byte* r, Byte* y, std::size_t rows, const float* scale,
+                       const float* offset) {
+         std::vector<float> up(offset, offset + leantta::padded(layer.channels));
+         for (float& value : up) value += 1e-4f;
+         kScalar.apply(layer, x, r, y, rows, scale, up.data());
+       };
+     }},
+    {"a distance in another order", false,
+     [](Path& path) {
+       path.distance = [](const Layer& layer, const float* mean, const float* excess) {
+         const float distance = kScalar.distance(layer, mean, excess);
+         return distance + 0x1p-23f * distance;
+       };
+     }},
+    {"a rounding too few", false,
+     [](Path& path) {
+       path.plane_apply = [](const float* x, float* y, std::size_t count, float scale, float offset) {
+         for (std::size_t i = 0; i < count; ++i) y[i] = __builtin_fmaf(x[i], scale, offset);
+       };
+     }},
+    {"a mean off by a thousandth", true, [](Path& path) { path.coefficients = off_by_a_share<0>; }},
+    {"a slope off by a thousandth", true, [](Path& path) { path.coefficients = off_by_a_share<1>; }},
+    {"an offset off by a hundredth of a step", true, [](Path& path) { path.coefficients = off_by_a_share<2>; }},
+    {"a variance off by a thousandth", true,
+     [](Path& path) {
+       path.plane_moments = [](const float* x, std::size_t count, float* mean, float* var) {
+         kScalar.plane_moments(x, count, mean, var);
+         *var *= 1.001f;
+       };
+     }},
+};
+
+// The path with the fault that was asked for, if one was.
+inline Path faulty_path = {};
+inline const Fault* fault = nullptr;
+
+inline bool put_fault(const char* name) {
+  for (const Fault& one : kFaults)
+    if (std::strcmp(one.name, name) == 0) {
+      faulty_path = kScalar;
+      faulty_path.name = "with a fault";
+      one.put(faulty_path);
+      fault = &one;
+      return true;
+    }
+  return false;
+}
+
+// What the formulas check: the scalar path.
+inline const Path& plain_path() { return fault && fault->formulas ? faulty_path : kScalar; }
+
+}  // namespace leantta_test

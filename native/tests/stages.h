@@ -1,0 +1,185 @@
+// The functions of a path, one by one.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "compare.h"
+#include "reference.h"
+
+namespace leantta_test {
+
+using leantta::gate;
+using leantta::padded;
+
+// What a path makes of one sample, stage by stage.
+struct Stages {
+  Stages(const Path& path, const Case& given, std::size_t rows)
+      : width(padded(given.channels)), sum(width), square(width), mean(width), excess(width), scale(width),
+        offset(width) {
+    std::fill(sum.data(), sum.data() + width, 0);
+    std::fill(square.data(), square.data() + width, 0);
+    Ints s(given.channels), q(given.channels);
+    path.sums(given.x.data(), rows, given.channels, given.layer.flip, s.data(), q.data());
+    std::copy(s.data(), s.data() + given.channels, sum.data());
+    std::copy(q.data(), q.data() + given.channels, square.data());
+  }
+  std::size_t width;
+  Ints sum, square;
+  Floats mean, excess, scale, offset;
+};
+
+inline void test_sums(Case& given) {
+  const std::size_t rows = given.random.chance(0.05) ? 0 : given.rows, channels = given.channels;
+  const Stages wanted(kScalar, given, rows);
+  for (std::size_t c = 0; c < channels; ++c) {
+    std::int64_t sum = 0, square = 0;
+    for (std::size_t row = 0; row < rows; ++row) {
+      const int byte = given.x[row * channels + c], value = given.layer.flip ? (byte + 128) % 256 : byte;
+      sum += value;
+      square += value * value;
+    }
+    if (sum != wanted.sum[c] || square != wanted.square[c])
+      fail(given, kScalar.name, "the sums of channel %zu are %d and %d, not %lld and %lld", c, wanted.sum[c],
+           wanted.square[c], static_cast<long long>(sum), static_cast<long long>(square));
+  }
+  for (const Path* path : others()) {
+    const Stages found(*path, given, rows);
+    compare(given, *path, "sum", found.sum.data(), wanted.sum.data(), channels);
+    compare(given, *path, "square", found.square.data(), wanted.square.data(), channels);
+  }
+}
+
+// The largest sums that fit.
+inline void test_limits() {
+  current_group = "limits";
+  for (const std::size_t channels : {1, 8, 16, 33}) {
+    const std::size_t size = leantta::kMostRows * channels;
+    Bytes x(size);
+    std::memset(x.data(), 255, size);
+    for (const Path* path : others_and_scalar()) {
+      Ints sum(channels), square(channels);
+      path->sums(x.data(), leantta::kMostRows, channels, 0, sum.data(), square.data());
+      for (std::size_t c = 0; c < channels; ++c)
+        if (sum[c] != 255 * 32768 || square[c] != 255 * 255 * 32768) {
+          std::printf("limits: the path %s sums 32768 rows of 255 to %d and %d\n", path->name, sum[c], square[c]);
+          std::exit(1);
+        }
+    }
+  }
+  std::puts("limits: 4 cases");
+}
+
+inline void test_shift(Case& given) {
+  Stages wanted(kScalar, given, given.rows);
+  const double rows = static_cast<double>(given.rows);
+  const float distance = kScalar.shift(given.layer, rows, wanted.sum.data(), wanted.square.data(), wanted.mean.data(),
+                                       wanted.excess.data());
+  const float again = kScalar.distance(given.layer, wanted.mean.data(), wanted.excess.data());
+  compare(given, kScalar, "the second half's distance", &again, &distance, 1);
+  const float weights[] = {gate(given.layer, distance), 0, 1, given.random.between(0, 1), NAN, INFINITY};
+  for (const Path* path : others()) {
+    Stages found(*path, given, given.rows);
+    const float other = path->shift(given.layer, rows, wanted.sum.data(), wanted.square.data(), found.mean.data(),
+                                    found.excess.data());
+    compare(given, *path, "distance", &other, &distance, 1);
+    compare(given, *path, "mean", found.mean.data(), wanted.mean.data(), found.width);
+    compare(given, *path, "excess", found.excess.data(), wanted.excess.data(), found.width);
+    const float half = path->distance(given.layer, wanted.mean.data(), wanted.excess.data());
+    compare(given, *path, "the second half's distance", &half, &distance, 1);
+    for (const float weight : weights) {
+      for (const auto& [way, stages] : {std::pair{&kScalar, &wanted}, std::pair{path, &found}})
+        way->coefficients(given.layer, weight, wanted.mean.data(), wanted.excess.data(), stages->scale.data(),
+                          stages->offset.data());
+      compare(given, *path, "scale", found.scale.data(), wanted.scale.data(), found.width);
+      compare(given, *path, "offset", found.offset.data(), wanted.offset.data(), found.width);
+    }
+  }
+}
+
+inline void test_shift_of_totals(Case& given) {
+  const Stages one(kScalar, given, given.rows);
+  const double times = 1 + static_cast<double>(given.random.below(100000));
+  const double rows = times * static_cast<double>(given.rows);
+  Exact<double> sum(one.width), square(one.width);
+  for (std::size_t c = 0; c < one.width; ++c) sum[c] = times * one.sum[c], square[c] = times * one.square[c];
+  Floats mean(one.width), excess(one.width), other_mean(one.width), other_excess(one.width);
+  const float wanted =
+      kScalar.shift_of_totals(given.layer, rows, sum.data(), square.data(), mean.data(), excess.data());
+  for (const Path* path : others()) {
+    const float found = path->shift_of_totals(given.layer, rows, sum.data(), square.data(), other_mean.data(),
+                                              other_excess.data());
+    compare(given, *path, "distance", &found, &wanted, 1);
+    compare(given, *path, "mean", other_mean.data(), mean.data(), one.width);
+    compare(given, *path, "excess", other_excess.data(), excess.data(), one.width);
+  }
+}
+
+// Slopes and offsets as networks have them, or with ties at every other byte, or at the ends of what is allowed.
+inline void choose_line(Case& given, Floats& scale, Floats& offset) {
+  const std::uint64_t kind = given.random.below(3);
+  for (std::size_t c = 0; c < scale.size(); ++c) {
+    scale[c] = given.random.between(-2, 2);
+    offset[c] = given.random.between(-200, 400);
+    if (kind == 1) {
+      scale[c] = given.random.of<float>({0.5f, -0.5f, 0.25f, 1, 1.5f});
+      offset[c] = 0.5f * static_cast<float>(given.random.below(512));
+    }
+    if (kind == 2 && given.random.chance(0.5)) {
+      scale[c] = given.random.of<float>({0x1p20f, -0x1p20f, 0, -0.0f, 1e-42f});
+      offset[c] = given.random.of<float>({0x1p30f, -0x1p30f, 0, -0.0f, 127.5f});
+    }
+  }
+}
+
+inline void test_apply(Case& given) {
+  const std::size_t size = given.x.size(), place = given.random.below(64);
+  Floats scale(padded(given.channels)), offset(padded(given.channels));
+  choose_line(given, scale, offset);
+  const std::uint8_t* r = given.layer.has_residual ? given.r.data() : nullptr;
+  Bytes wanted(size);
+  kScalar.apply(given.layer, given.x.data(), r, wanted.data(), given.rows, scale.data(), offset.data());
+  for (const Path* path : others_and_scalar()) {
+    Bytes found(size, place), over_x(size, place, given.x.data()), over_r(size, place, given.r.data());
+    path->apply(given.layer, given.x.data(), r, found.data(), given.rows, scale.data(), offset.data());
+    compare(given, *path, "y", found.data(), wanted.data(), size);
+    path->apply(given.layer, over_x.data(), r, over_x.data(), given.rows, scale.data(), offset.data());
+    compare(given, *path, "y in the place of x", over_x.data(), wanted.data(), size);
+    if (!r) continue;
+    path->apply(given.layer, given.x.data(), over_r.data(), over_r.data(), given.rows, scale.data(), offset.data());
+    compare(given, *path, "y in the place of r", over_r.data(), wanted.data(), size);
+  }
+}
+
+inline void test_planes(Case& given) {
+  const std::size_t count = given.random.of<std::size_t>({1, 2, 15, 16, 17, 31, 32, 33, 49, 255, 1000});
+  Floats x(count, given.random.below(16)), wanted(count);
+  const double middle = given.random.between(-3, 3), spread = given.random.power(-3, 1);
+  for (std::size_t i = 0; i < count; ++i) x[i] = given.random.between(middle - spread, middle + spread);
+  float mean, var;
+  plain_path().plane_moments(x.data(), count, &mean, &var);
+  const Moments exact = moments({x.data(), x.data() + count}, 8 + static_cast<double>(count) / 16, 0);
+  if (!(std::fabs(mean - exact.mean.value) <= exact.mean.error && std::fabs(var - exact.var.value) <= exact.var.error))
+    fail(given, plain_path().name, "mean and variance of %zu values are %.9g and %.9g, not %.9g and %.9g", count, mean,
+         var, exact.mean.value, exact.var.value);
+  const float scale = given.random.between(-2, 2), offset = given.random.between(-2, 2);
+  kScalar.plane_apply(x.data(), wanted.data(), count, scale, offset);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double product = static_cast<double>(x[i]) * scale;
+    if (!(std::fabs(wanted[i] - (product + offset)) <= 4 * kUlp * (std::fabs(product) + std::fabs(offset))))
+      fail(given, kScalar.name, "%.9g * %.9g + %.9g is not %.9g", x[i], scale, offset, wanted[i]);
+  }
+  for (const Path* path : others()) {
+    float other_mean, other_var;
+    path->plane_moments(x.data(), count, &other_mean, &other_var);
+    compare(given, *path, "mean", &other_mean, &mean, 1);
+    compare(given, *path, "variance", &other_var, &var, 1);
+    Floats found(count, given.random.below(16)), inside(count, 0, x.data());
+    path->plane_apply(x.data(), found.data(), count, scale, offset);
+    path->plane_apply(inside.data(), inside.data(), count, scale, offset);
+    compare(given, *path, "y", found.data(), wanted.data(), count);
+    compare(given, *path, "y in the place of x", inside.data(), wanted.data(), count);
+  }
+}
+
+}  // namespace leantta_test

@@ -1,0 +1,168 @@
+"""Graphs that the kernel cannot run: ONNX Runtime raises what is wrong, and nothing crashes."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from leantta.graph.ir import Graph, Tensor
+from leantta.runtime import kernel
+from native.nodes import Array, Layer, inputs_of, native
+
+PATHS = kernel.paths()
+SUM = Layer("QLinearAdaptiveNormAdd", np.uint8, (3, 5, 7))
+FLOAT = Layer("CalibratedNorm", np.float32, (7, 3, 5))
+PER_CHANNEL = ("gamma", "beta", "ratio", "mean_weight", "var_weight")
+
+pytestmark = pytest.mark.skipif(not PATHS, reason="this installation has no kernel: there was no compiler")
+
+Change = Callable[[Graph, dict[str, Array]], tuple[Graph, dict[str, Array]]]
+
+
+class Bad(NamedTuple):
+    """What is done to a good graph and its inputs, and what must be said of it."""
+
+    says: str
+    change: Change
+    layer: Layer = SUM
+
+
+def constant(name: str, value: object, dtype: type = np.float32) -> Change:
+    return lambda graph, inputs: (
+        replace(graph, constants={**graph.constants, name: np.asarray(value, dtype)}),
+        inputs,
+    )
+
+
+def attributes(**changes: object) -> Change:
+    def change(graph: Graph, inputs: dict[str, Array]) -> tuple[Graph, dict[str, Array]]:
+        (node,) = graph.nodes
+        kept = {name: value for name, value in {**node.attributes, **changes}.items() if value is not None}
+        return replace(graph, nodes=(replace(node, attributes=kept),)), inputs
+
+    return change
+
+
+def reshaped(**shapes: tuple[int, ...]) -> Change:
+    """Other inputs, and a graph that says nothing of shapes, so that the kernel has to look."""
+
+    def change(graph: Graph, inputs: dict[str, Array]) -> tuple[Graph, dict[str, Array]]:
+        given = {name: np.zeros(shapes.get(name, x.shape), x.dtype) for name, x in inputs.items()}
+        free = {
+            name: replace(tensor, shape=tuple(f"{name}{i}" for i in range(given[name].ndim)))
+            for name, tensor in graph.tensors.items()
+            if name in given
+        }
+        like_u = replace(free["u"], shape=tuple(f"y{i}" for i in range(given["u"].ndim)))
+        return replace(graph, tensors={**graph.tensors, **free, "y": like_u}), given
+
+    return change
+
+
+def eight_channels(graph: Graph, inputs: dict[str, Array]) -> tuple[Graph, dict[str, Array]]:
+    ones = {name: np.ones(8, np.float32) for name in PER_CHANNEL if name in graph.constants}
+    return replace(graph, constants={**graph.constants, **ones}), inputs
+
+
+def gamma_given(graph: Graph, inputs: dict[str, Array]) -> tuple[Graph, dict[str, Array]]:
+    constants = dict(graph.constants)
+    gamma = constants.pop("gamma")
+    tensors = {**graph.tensors, "gamma": Tensor(gamma.dtype, gamma.shape)}
+    changed = replace(graph, constants=constants, tensors=tensors, inputs=(*graph.inputs, "gamma"))
+    return changed, {**inputs, "gamma": gamma}
+
+
+def typed(name: str, dtype: type) -> Change:
+    return lambda graph, inputs: (
+        replace(graph, tensors={**graph.tensors, name: replace(graph.tensors[name], dtype=np.dtype(dtype))}),
+        {**inputs, name: inputs[name].astype(dtype)},
+    )
+
+
+def node_inputs(cut: slice, *more: str) -> Change:
+    def change(graph: Graph, inputs: dict[str, Array]) -> tuple[Graph, dict[str, Array]]:
+        (node,) = graph.nodes
+        return replace(graph, nodes=(replace(node, inputs=(*node.inputs[cut], *more)),)), inputs
+
+    return change
+
+
+BAD = {
+    "u of another type": Bad(r"tensor\(float\).*\(u\)", typed("u", np.float32)),
+    "u and r of two types": Bad("no kernel def ma", typed("r", np.int8)),
+    "u of halves": Bad(r"tensor\(float16\).*\(u\)", typed("u", np.float16), FLOAT),
+    "gamma of another type": Bad(r"tensor\(double\).*\(gamma\)", constant("gamma", np.ones(7), np.float64)),
+    "a zero point of another type": Bad("no kernel def ma", constant("u_zero", 3, np.int8)),
+    "two axes": Bad(r"u has the shape \(15, 7\); a batch, positions", reshaped(u=(15, 7), r=(15, 7))),
+    "two axes of floats": Bad(r"u has the shape \(15, 7\); a batch", reshaped(u=(15, 7)), FLOAT),
+    "seventeen axes": Bad("more than 16 axes", reshaped(u=(1,) * 16 + (7,), r=(1,) * 16 + (7,))),
+    "no positions": Bad(r"\(1, 0, 5, 7\): no positions", reshaped(u=(1, 0, 5, 7), r=(1, 0, 5, 7))),
+    "no positions of floats": Bad(r"\(1, 7, 0\): no positions", reshaped(u=(1, 7, 0)), FLOAT),
+    "channels that are not those of gamma": Bad("with 7 channels; gamma has 8", eight_channels),
+    "the same of floats": Bad("with 7 channels; gamma has 8", eight_channels, FLOAT),
+    "other channels at run time": Bad(
+        "with 6 channels; gamma has 7", reshaped(u=(1, 3, 5, 6), r=(1, 3, 5, 6))
+    ),
+    "beta that is not as long as gamma": Bad("beta has 8 values; gamma has 7", constant("beta", np.ones(8))),
+    "weights that are not as long": Bad(
+        "var_weight has 1 values; gamma has 7", constant("var_weight", [1]), FLOAT
+    ),
+    "no channels": Bad("gamma has no channels", constant("gamma", [])),
+    "gamma that is not a constant": Bad("its input gamma is not a constant", gamma_given),
+    "a scale of 0": Bad("its u_scale is not above 0", constant("u_scale", 0)),
+    "a negative scale": Bad("its y_scale is not above 0", constant("y_scale", -0.1)),
+    "a scale that is no number": Bad("its r_scale is not above 0", constant("r_scale", np.nan)),
+    "an infinite scale": Bad("its u_scale is not above 0", constant("u_scale", np.inf)),
+    "a scale per channel": Bad("u must have one scale and one zero point", constant("u_scale", np.ones(7))),
+    "no scale": Bad("r must have one scale and one zero point", constant("r_scale", [])),
+    "no zero point": Bad("y must have one scale and one zero point", constant("y_zero", [], np.uint8)),
+    "a residual of another shape": Bad(
+        r"r has the shape \(1, 2, 5, 7\) and u \(1, 3, 5, 7\)", reshaped(r=(1, 2, 5, 7))
+    ),
+    "a residual of another batch": Bad(r"r has the shape \(0, 3, 5, 7\)", reshaped(r=(0, 3, 5, 7))),
+    "a residual of another rank": Bad(r"r has the shape \(1, 15, 7\)", reshaped(r=(1, 15, 7))),
+    "an attribute that is missing": Bad("its attribute low is not a number", attributes(low=None)),
+    "an attribute that is a text": Bad("its attribute room is not a number", attributes(room="much")),
+    "an attribute that is NaN": Bad("its attribute rate is not a number", attributes(rate=float("nan"))),
+    "an input too few": Bad("QLinearAdaptiveNormAdd", node_inputs(slice(None, -1))),
+    "an input too many": Bad("QLinearAdaptiveNormAdd", node_inputs(slice(None), "gamma")),
+    "an input that is left out": Bad("QLinearAdaptiveNormAdd", node_inputs(slice(None, -1), "")),
+}
+
+
+@pytest.mark.parametrize("body", [False, True], ids=["kernel alone", "with the body"])
+@pytest.mark.parametrize("name", BAD)
+def test_onnx_runtime_says_what_is_wrong(name: str, body: bool) -> None:
+    bad = BAD[name]
+    graph, inputs = bad.change(bad.layer.graph(), inputs_of(bad.layer, 1))
+    for path in PATHS:
+        with pytest.raises(Exception, match=rf"(?s)ONNXRuntimeError.*{bad.says}"):  # its errors have no base
+            native(graph, path, body=body).run(None, inputs)
+
+
+def test_an_error_leaves_the_session_usable() -> None:
+    graph, wrong = reshaped(r=(1, 2, 5, 7))(SUM.graph(), inputs_of(SUM, 1))
+    session = native(graph, PATHS[0])
+    right = inputs_of(SUM, 2)
+    before = session.run(None, right)
+    with pytest.raises(Exception, match="they must be the same"):
+        session.run(None, wrong)
+    for one, other in zip(session.run(None, right), before, strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
+def test_an_unknown_path_is_refused_with_those_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEANTTA_PATH", "mmx")
+    with pytest.raises(Exception, match=f"LEANTTA_PATH asks for the path 'mmx'; .* {','.join(PATHS)}"):
+        onnxruntime.SessionOptions().register_custom_ops_library(str(kernel.library()))
+
+
+def test_an_unknown_path_falls_back_to_standard_operators(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("LEANTTA_PATH", "sse9")
+    assert not kernel.register(onnxruntime.SessionOptions())
+    assert "asks for the path 'sse9'" in caplog.text
