@@ -19,7 +19,7 @@ RANKS = [
     ["report", "surgery"],
     ["methods"],
     ["study", "export"],
-    ["demo"],
+    ["demo", "measure"],
     ["cli"],
 ]
 RANK_OF = {name: rank for rank, names in enumerate(RANKS) for name in names}
@@ -34,6 +34,7 @@ TORCH_FREE = [
     "evaluate",
     "report",
     "runtime",
+    "measure",
     "cli",
 ]
 
@@ -80,7 +81,9 @@ def test_the_device_side_runs_without_torch_and_extras():
     names = [module_name(path) for path in MODULES if part_of(module_name(path)) in TORCH_FREE]
     needs_bench = ["leantta.data.corruptions", "leantta.report.page"]
     needs_audio = ["leantta.data.audio", "leantta.data.birds"]
-    plain = [n for n in names if not any(n.startswith(p) for p in [*needs_bench, *needs_audio])]
+    needs_torch = ["leantta.measure.torch_"]
+    needing = [*needs_bench, *needs_audio, *needs_torch]
+    plain = [n for n in names if not any(n.startswith(p) for p in needing)]
     assert {
         "leantta.cli.main",
         "leantta.evaluate.loop",

@@ -9,6 +9,7 @@ import sys
 import click
 
 from leantta import __version__
+from leantta.cli.bench import bench
 from leantta.cli.convert import convert
 from leantta.cli.corrupt import corrupt
 from leantta.cli.demo import demo
@@ -37,7 +38,7 @@ def cli() -> None:
     """
 
 
-for command in (demo, inspection, convert, evaluation, report, corrupt, download, run, verify):
+for command in (demo, inspection, convert, evaluation, report, corrupt, download, run, verify, bench):
     cli.add_command(command)
 
 

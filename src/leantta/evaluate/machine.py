@@ -7,7 +7,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-_COMPUTING = ("leantta", "numpy", "scipy", "torch", "onnxruntime")
+_COMPUTING = ("leantta", "numpy", "scipy", "torch", "onnx", "onnxruntime", "openvino")
 
 
 def describe_machine() -> dict[str, str | int | None]:

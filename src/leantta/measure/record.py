@@ -1,0 +1,158 @@
+"""The record of a benchmark: one JSON file with every raw value, and all that says what was run."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from leantta.errors import RecordError
+from leantta.files import existing, replacing
+
+KIND, FORMAT = "leantta bench", 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowRecord:
+    """What was measured of one row; what could not be measured is empty or None, with a note."""
+
+    name: str
+    summary: str
+    unavailable: str | None = None  # why it was not measured
+    engine: str | None = None
+    adapts: str | None = None  # which layers: none, half or all
+    series: str | None = None  # the bars of the plot that it belongs to
+    size_bytes: int | None = None  # of the file
+    sha256: str | None = None  # of the file
+    analytic_bytes: int | None = None  # the paper's figure
+    agreement: float | None = None  # share of decisions that are those of torch in float32, adapting alike
+    loads: int = 0  # how often it was loaded; some sessions share one that takes long
+    every: int = 1  # it took part in each so-manieth round
+    warm_up_ms: list[list[float]] = field(default_factory=list)  # by session, in order; so are these two:
+    latency_ms: list[list[float]] = field(default_factory=list)
+    throughput_ms: list[list[float]] = field(default_factory=list)  # of a call with the larger batch
+    processes: list[dict[str, float | None]] = field(default_factory=list)  # fresh ones, see `probe`
+    energy: list[dict[str, float]] = field(default_factory=list)  # blocks of calls, see `energy`
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchRecord:
+    """A benchmark: what was asked, where it ran, what it found."""
+
+    model: str | None
+    base: str  # the row that the others are compared with
+    settings: Mapping[str, Any]
+    machine: Mapping[str, Any]
+    versions: Mapping[str, str]
+    kernel: str | None  # what our native kernel uses here
+    command: str
+    started: str
+    noise: Mapping[str, Any]
+    energy: Mapping[str, Any]
+    rows: tuple[RowRecord, ...]
+    notes: tuple[str, ...] = ()
+    interrupted: bool = False
+
+    def row(self, name: str) -> RowRecord | None:
+        """Return the row of that name if it was measured."""
+        return next((row for row in self.measured if row.name == name), None)
+
+    @property
+    def conditions(self) -> str:
+        """How and on what was measured, for a line of text."""
+        threads, cores = self.settings["threads"], self.settings["cores"]
+        numbers = ", ".join(map(str, cores or []))
+        place = "not pinned" if cores is None else f"on core{'s' if len(cores) > 1 else ''} {numbers}"
+        return (
+            f"batch {self.settings['batch']}, {threads} thread{'s' if threads > 1 else ''} {place}, "
+            f"{self.machine['cpu']}, kernel {self.kernel}"
+        )
+
+    @property
+    def measured(self) -> list[RowRecord]:
+        """The rows that have times."""
+        return [row for row in self.rows if any(row.latency_ms)]
+
+
+def write_bench(record: BenchRecord, path: Path) -> None:
+    """Write the record; the file appears whole or not at all.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    write_json({"kind": KIND, "format": FORMAT, **asdict(record)}, path)
+
+
+def read_bench(path: Path) -> BenchRecord:
+    """Return the record in a file.
+
+    Raises:
+        MissingFileError: there is nothing at `path`.
+        RecordError: it is no record of a benchmark, it is damaged, or a newer version wrote it.
+    """
+    content = read_json(path, KIND, FORMAT)
+    try:
+        rows = tuple(_made(RowRecord, row) for row in content["rows"])
+        record: BenchRecord = _made(BenchRecord, {**content, "rows": rows, "notes": tuple(content["notes"])})
+    except (KeyError, TypeError, AttributeError) as e:
+        raise RecordError(f"{path} is damaged: {e}. Run the benchmark again.") from e
+    return record
+
+
+def write_json(content: Mapping[str, Any], path: Path) -> None:
+    """Write JSON, lists of numbers on one line each; the file appears whole or not at all."""
+    with replacing(path) as part:
+        part.write_text(_dumped(content, 0) + "\n", encoding="utf-8")
+
+
+def read_json(path: Path, kind: str, version: int) -> dict[str, Any]:
+    """Return a record of that kind as it lies.
+
+    Raises:
+        MissingFileError, RecordError: as `read_bench`.
+    """
+    content = _parsed(path)
+    if content.get("kind") != kind:
+        raise RecordError(f"{path} is no record of `leantta bench`. Give a file that it wrote.")
+    if content.get("format") != version:
+        raise RecordError(
+            f"{path} has format {content.get('format')!r}; this version reads {version}. Upgrade leantta."
+        )
+    return content
+
+
+def kind_of(path: Path) -> object:
+    """Return what kind of record a file says that it holds.
+
+    Raises:
+        MissingFileError, RecordError: as `read_bench`.
+    """
+    return _parsed(path).get("kind")
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    existing(path, "record")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as e:
+        raise RecordError(f"{path} cannot be read as JSON: {e}. Is it a record of `leantta bench`?") from e
+    return content if isinstance(content, dict) else {}
+
+
+def _made(kind: type[Any], content: Mapping[str, Any]) -> Any:
+    """Return the dataclass of what was written; keys that this version does not know are left out."""
+    known = {each.name for each in fields(kind)}
+    return kind(**{name: value for name, value in content.items() if name in known})
+
+
+def _dumped(value: Any, depth: int) -> str:
+    """Return JSON that a person can look through: raw values side by side, all else a line each."""
+    pad = " " * (depth + 1)
+    if isinstance(value, Mapping) and value:
+        inner = [f"{pad}{json.dumps(name)}: {_dumped(each, depth + 1)}" for name, each in value.items()]
+        return "{\n" + ",\n".join(inner) + "\n" + pad[1:] + "}"
+    if isinstance(value, list | tuple) and any(isinstance(each, list | tuple | dict) for each in value):
+        inner = [f"{pad}{_dumped(each, depth + 1)}" for each in value]
+        return "[\n" + ",\n".join(inner) + "\n" + pad[1:] + "]"
+    return json.dumps(value, allow_nan=False)

@@ -1,0 +1,187 @@
+"""The network that rows are made from: its weights, inputs, files, and what it says in float32."""
+
+import hashlib
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from leantta.data.cifar import load_images
+from leantta.data.datasets import dataset_info, model_inputs
+from leantta.errors import MissingFileError, SettingError
+from leantta.export.convert import FileOptions, Precision, convert
+from leantta.measure.decisions import decided
+from leantta.methods.torch_predictor import TorchPredictor
+from leantta.models.reference import resolve
+from leantta.models.table import MODELS
+from leantta.models.weights import find_weights, load_weights
+from leantta.surgery.apply import adapt
+
+Floats = npt.NDArray[np.float32]
+
+CALIBRATION, CHECKED = 128, 64
+"""How many inputs the ranges are found on, and how many the rows' decisions are compared on."""
+
+SAMPLE = Path(__file__).resolve().parents[3] / "examples" / "cifar10_sample.npz"
+"""Real images, in a clone of the repository; elsewhere inputs are noise."""
+
+
+class Network:
+    """A model, inputs to it, and the files that are made from it when they are first asked for."""
+
+    def __init__(
+        self,
+        name: str,
+        weights: Path | None,
+        shape: tuple[int, ...] | None,
+        folder: Path,
+    ) -> None:
+        """Take a model by name or reference; without `weights` those found for it, or random ones.
+
+        Raises:
+            LeanTTAError: there is no such model or checkpoint, or no input shape is known.
+        """
+        torch.manual_seed(0)
+        self.name, self.folder = name, folder
+        self.model = resolve(name).eval()
+        if shape is None and name not in MODELS:
+            raise SettingError(f"what {name} takes is not known: say it with --shape C,H,W.")
+        self.shape = MODELS[name].input_shape if shape is None else shape
+        self.inputs, self.held_out, self.inputs_are = _inputs(self.shape)
+        self.trained = True
+        self.weights_are, self.weights_sha256 = self._load(weights)
+        self.parameters = sum(parameter.numel() for parameter in self.model.parameters())
+        self._decisions: dict[str, npt.NDArray[np.int64]] = {}
+        self._made: set[Path] = set()  # in this run: the folder may have files of another one
+
+    def _load(self, weights: Path | None) -> tuple[str, str | None]:
+        """Give the model weights, and return what they are with their hash."""
+        if weights is None and ":" in self.name:
+            return f"as {self.name} returns them", None
+        try:
+            file = weights or find_weights(self.name, "cifar10")
+        except MissingFileError:
+            self.trained = False
+            _tame_(self.model, torch.from_numpy(self.inputs))
+            return "random (seed 0), as there is no checkpoint; times do not depend on them", None
+        load_weights(self.model, file)
+        return file.name, hashlib.sha256(file.read_bytes()).hexdigest()
+
+    def adapted(self, layers: str) -> nn.Module:
+        """Return the model with these layers adapting and the others fused."""
+        return adapt(self.model, torch.from_numpy(self.inputs[:2]), layers)
+
+    def decisions(self, layers: str) -> npt.NDArray[np.int64]:
+        """Return what torch decides in float32 on the held-out inputs with these layers adapting."""
+        if layers not in self._decisions:
+            model = self.model if layers == "none" else self.adapted(layers)
+            with torch.inference_mode():
+                self._decisions[layers] = decided(model(torch.from_numpy(self.held_out)).numpy())
+        return self._decisions[layers]
+
+    def file(self, layers: str, *, portable: bool = False, precision: Precision = "int8") -> Path:
+        """Return our file with these layers adapting."""
+        path = self.path(f"{precision}-{layers}{'-portable' if portable else ''}.onnx")
+        if path not in self._made:
+            options = FileOptions(portable=portable, precision=precision)
+            convert(self.model, self.inputs, path, layers=layers, options=options, name=self.name)
+            self._made.add(path)
+        return path
+
+    def onnxruntime_int8(self) -> Path:
+        """Return the file that ONNX Runtime's own static quantizer makes of our float32 file."""
+        from onnxruntime.quantization import QuantType, quantize_static
+        from onnxruntime.quantization.shape_inference import quant_pre_process
+
+        path, ready, part = map(self.path, ("onnxruntime-int8.onnx", "ready.onnx", "part.onnx"))
+        if path not in self._made:
+            with _quiet():
+                quant_pre_process(self.file("none", precision="fp32"), ready, skip_symbolic_shape=True)
+                quantize_static(
+                    ready,
+                    part,
+                    _Batches(self.inputs),
+                    activation_type=QuantType.QUInt8,
+                    weight_type=QuantType.QInt8,
+                    per_channel=True,
+                    reduce_range=True,  # else sums overflow on x86 without VNNI; it is as quick
+                )
+            part.replace(path)
+            ready.unlink()
+            self._made.add(path)
+        return path
+
+    def saved(self, name: str, model: object) -> Path:
+        """Return the file of a torch module, or of what holds one, that was saved for this run."""
+        path = self.path(f"{name}.pt")
+        torch.save(model, path)
+        return path
+
+    def path(self, name: str) -> Path:
+        """Return the path of a file that is made from the network."""
+        return self.folder / f"{re.sub(r'[^A-Za-z0-9]+', '_', self.name)}-{name}"
+
+
+class _Batches:
+    """Calibration inputs as ONNX Runtime's quantizer asks for them."""
+
+    def __init__(self, inputs: Floats) -> None:
+        self.batches: Iterator[dict[str, Any]] = iter(
+            [{"input": inputs[start : start + 16]} for start in range(0, len(inputs), 16)]
+        )
+
+    def get_next(self) -> dict[str, Any] | None:
+        """Return the next batch, None at the end."""
+        return next(self.batches, None)
+
+
+def _inputs(shape: tuple[int, ...]) -> tuple[Floats, Floats, str]:
+    """Return inputs for calibration, others to check on, and what they are."""
+    if shape == (3, 32, 32) and SAMPLE.exists():
+        info = dataset_info("cifar10")
+        outside = TorchPredictor(nn.Identity(), mean=info.mean, std=info.std)
+        train, test = (load_images(SAMPLE, "cifar10", split).images for split in ("train", "test"))
+        source, held_out = (
+            outside.normalized(model_inputs(pixels)).numpy()
+            for pixels in (train[:CALIBRATION], test[:CHECKED])
+        )
+        return source, held_out, SAMPLE.name
+    random = np.random.default_rng(0)
+    noise = random.standard_normal((CALIBRATION + CHECKED, *shape), np.float32)
+    return noise[:CALIBRATION], noise[CALIBRATION:], "noise"
+
+
+def _tame_(model: nn.Module, inputs: torch.Tensor) -> None:
+    """Let a model with random weights be one that can be rounded.
+
+    BatchNorms get the statistics of the inputs, so that values neither die nor explode. The last layer gets a
+    bias far above its scores, which are noise: rounding then changes them by less than a conversion allows.
+    """
+    for module in model.modules():
+        if isinstance(module, nn.modules.batchnorm._BatchNorm):
+            module.momentum = None  # the plain average of what is seen
+            module.reset_running_stats()
+    with torch.no_grad():
+        model.train()(inputs)
+        scores = model.eval()(inputs)
+        linear = [module for module in model.modules() if isinstance(module, nn.Linear)]
+        if linear and linear[-1].bias is not None:
+            linear[-1].bias.add_(10 * scores.abs().max() * torch.linspace(-1, 1, scores.shape[1]))
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep advice of the quantizer off the screen."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(before)

@@ -1,0 +1,74 @@
+"""The network that rows are made from, and rows of methods on it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from leantta.errors import SettingError
+from leantta.measure.bench import BenchSettings, run_bench
+from leantta.measure.candidates import from_network
+from leantta.measure.rows import FP32, ROWS, method_row
+from leantta.measure.subjects import open_subject
+from leantta.measure.torch_network import CALIBRATION, CHECKED, Network
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory, weights: Path) -> Network:
+    return Network("resnet18", weights, None, tmp_path_factory.mktemp("bench"))
+
+
+def test_a_network_has_real_images_and_its_checkpoint(network: Network, weights: Path) -> None:
+    assert (network.inputs_are, network.weights_are) == ("cifar10_sample.npz", weights.name)
+    assert network.weights_sha256
+    assert (len(network.inputs), len(network.held_out)) == (CALIBRATION, CHECKED)
+    labels = np.load(Path(__file__).resolve().parents[2] / "examples" / "cifar10_sample.npz")["y_test"][
+        :CHECKED
+    ]
+    assert (network.decisions("none") == labels).mean() > 0.8
+
+
+def test_without_a_checkpoint_weights_are_random_and_the_same_each_time(tmp_path: Path) -> None:
+    first, again = (Network("mobilenet_v2", None, None, tmp_path) for _ in range(2))
+    assert first.weights_sha256 is None
+    assert "random (seed 0)" in first.weights_are
+    state = again.model.state_dict()
+    assert all(torch.equal(value, state[name]) for name, value in first.model.state_dict().items())
+    with torch.inference_mode():
+        scores = first.model(torch.from_numpy(first.held_out))
+    assert scores.isfinite().all()
+    assert 0 < float(scores.std(0).max()) < 100  # values neither died nor exploded
+
+
+@pytest.mark.slow
+def test_a_network_with_random_weights_can_be_rounded(tmp_path: Path) -> None:
+    network = Network("mobilenet_v2", None, None, tmp_path)
+    few = BenchSettings(sessions=1, rounds=1, processes=0)
+    rows = run_bench(from_network(network, ["ours-none", "ours-all", "torch-x86-all"]), few).rows
+    for row in rows:
+        assert (row.unavailable, row.agreement) == (None, None)  # its decisions mean nothing
+
+
+def test_a_model_whose_inputs_are_not_known_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("from torch import nn\ndef build(): return nn.Linear(3, 2)")
+    with pytest.raises(SettingError, match="say it with --shape C,H,W"):
+        Network(f"{tmp_path / 'mine.py'}:build", None, None, tmp_path)
+
+
+def test_a_method_is_a_row_with_one_entry(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tent and others will be such entries; here the method that is there already."""
+    entry = method_row("leantta:half", "LeanTTA as it is evaluated", FP32, adapts="half")
+    monkeypatch.setattr("leantta.measure.candidates.ROWS", {**ROWS, "leantta": entry})
+    few = BenchSettings(sessions=1, rounds=2, warm_up=1, processes=1)
+    found = run_bench(from_network(network, ["torch-fp32-half", "leantta"]), few)
+    eager, method = found.rows
+    assert (method.unavailable, method.engine) == (None, "torch-method")
+    assert eager.agreement == method.agreement == 1.0
+    assert method.analytic_bytes == 4 * network.parameters
+    assert len(method.processes) == 1
+    np.testing.assert_allclose(
+        open_subject(entry.make(network), 1).run(network.held_out[:4]),
+        open_subject(ROWS["torch-fp32-half"].make(network), 1).run(network.held_out[:4]),
+        atol=1e-4,
+    )
