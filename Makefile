@@ -4,17 +4,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test lint types slow bench clean
+.PHONY: help setup demo test lint types slow test-arm64 bench clean
 
 help:
 	@echo "make demo   set up, then show a network losing and regaining accuracy (writes demo.html)"
 	@echo "make test   set up, then lint, type-check and run the tests"
 	@echo "make slow   the longer tests"
-	@echo "make bench  cost of adaptation in eager torch and of model files, as ratios"
+	@echo "make bench  what adapting costs: ours, ONNX Runtime, OpenVINO and torch, as ratios"
+	@echo "make test-arm64  model files and the kernel on an emulated arm64"
 
 setup: $(READY)
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt native/CMakeLists.txt $(wildcard native/*.cpp native/*.h)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "leantta needs Python 3.10 or newer")'
 	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	@echo "Installing into $(VENV) (torch is large: this can take a few minutes) ..."
@@ -38,10 +39,12 @@ types: $(READY)
 slow: $(READY)
 	$(BIN)/python -m pytest -m slow
 
+test-arm64: $(READY)  # needs Debian's qemu-user-static, debootstrap and g++-aarch64-linux-gnu
+	$(BIN)/python tests/arm64/run_arm64.py
+
 bench: $(READY)
-	$(BIN)/python benchmarks/eager_cost.py
-	$(BIN)/python benchmarks/artifact_cost.py --model resnet18
-	$(BIN)/python benchmarks/artifact_cost.py --model mobilenet_v2
+	$(BIN)/leantta bench resnet18
+	$(BIN)/leantta bench mobilenet_v2
 
 clean:
-	rm -rf $(VENV) build dist demo.html demo.onnx
+	rm -rf $(VENV) build dist src/leantta/lib demo.html demo.onnx

@@ -2,15 +2,15 @@
 
     python benchmarks/fusion_table.py resnet18
 
-reads results/MODEL_int8 (made by `leantta eval`) and results/artifact_cost_MODEL.json (made by
-benchmarks/artifact_cost.py), and prints a table in Markdown.
+reads results/MODEL_int8 (made by `leantta eval`) and results/bench_MODEL.json (made by `leantta bench`), and
+prints a table in Markdown.
 """
 
-import json
-import statistics
 import sys
 from pathlib import Path
 
+from leantta.measure.record import read_bench
+from leantta.measure.table import figures_of
 from leantta.report.show import load_records
 from leantta.tables import markdown
 
@@ -20,7 +20,7 @@ ROWS = {"all fused": "none", "half fused": "half", "none fused": "all"}  # -> wh
 
 def fusion_table(model: str) -> str:
     """Return the table of a model, in Markdown."""
-    cost = json.loads((RESULTS / f"artifact_cost_{model}.json").read_text())
+    cost = {row.name: row for row in figures_of(read_bench(RESULTS / f"bench_{model}.json"))}
     records = load_records([RESULTS / f"{model}_int8"])
     accuracy = {
         (str(record.stream["name"]), record.method): 100 * float(record.correct.mean()) for record in records
@@ -28,14 +28,15 @@ def fusion_table(model: str) -> str:
     rows = []
     for label, adapt in ROWS.items():
         file = f"int8-{adapt}.onnx"
-        pairs = zip(cost["latency_ms"][adapt], cost["latency_ms"]["none"], strict=True)
+        figures = cost[f"ours-{adapt}"]
+        assert figures.size_bytes is not None
         rows.append(
             [
                 label,
                 f"{accuracy['clean', file]:.1f}",
                 f"{accuracy['abrupt', file]:.1f}",
-                f"{cost['size_bytes'][adapt] / 1e6:.2f} MB",
-                f"{statistics.median(a / b for a, b in pairs):.2f}x",
+                f"{figures.size_bytes / 1e6:.2f} MB",
+                f"{figures.ratio.value:.2f}x",
             ]
         )
     return markdown([model, "clean", "corrupted", "size", "latency"], rows)

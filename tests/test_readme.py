@@ -10,6 +10,8 @@ from statistics import median
 
 import pytest
 
+from leantta.measure.record import read_bench
+from leantta.measure.table import figures_of
 from leantta.report.show import load_records, show
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -51,15 +53,6 @@ def test_tables_are_made_from_the_records(text, folder):
     assert commands.pop() in text
 
 
-def test_the_cost_is_that_of_the_benchmarks_record():
-    record = json.loads((CHECKOUT / "results" / "eager_cost_resnet18.json").read_text())
-    for measured in record["measurements"]:
-        times = measured["times_ms"]
-        for variant in ("all", "half"):
-            ratio = median(a / b for a, b in zip(times[variant], times["eval"], strict=True))
-            assert f"{ratio:.2f}x" in README, (variant, measured["batch"])
-
-
 MODELS = ("resnet18", "mobilenet_v2")
 INT8 = (CHECKOUT / "docs" / "int8.md").read_text()
 
@@ -77,23 +70,58 @@ def test_int8_loses_at_most_half_a_point(model):
 @pytest.mark.parametrize("model", MODELS)
 def test_the_fusion_table_is_made_from_records(model):
     script = CHECKOUT / "benchmarks" / "fusion_table.py"
-    done = subprocess.run([sys.executable, script, model], check=True, capture_output=True, text=True)
-    assert done.stdout.strip() in INT8
+    assert printed(script, model) in INT8
+
+
+PERFORMANCE = (CHECKOUT / "docs" / "performance.md").read_text()
+
+
+def printed(*command: object) -> str:
+    done = subprocess.run([sys.executable, *map(str, command)], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def test_the_cost_is_made_from_records():
+    assert printed(CHECKOUT / "benchmarks" / "cost_table.py") in README
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_the_cost_of_files_is_that_of_the_benchmarks_record(model):
-    record = json.loads((CHECKOUT / "results" / f"artifact_cost_{model}.json").read_text())
-    assert record["command"] in INT8
-    raw = record["latency_ms"]
-    ratio = median(a / b for a, b in zip(raw["ort"], raw["none"], strict=True))
-    peaks = {name: median(values) for name, values in record["peak_rss_bytes"].items()}
-    starts = {name: median(values) for name, values in record["start_ms"].items()}
-    row = [
-        model,
-        f"{ratio:.2f}x",
-        *(f"{peaks[f'leantta {name}'] / peaks['plain none']:.3f}x" for name in ("none", "half", "all")),
-        f"{starts['plain']:.0f} ms",
-        f"{starts['leantta']:.0f} ms",
+def test_the_tables_of_the_benchmark_are_made_from_records(model):
+    path = CHECKOUT / "results" / f"bench_{model}.json"
+    record = read_bench(path)
+    assert f"`{record.command}`" in README
+    assert record.command in PERFORMANCE
+    assert printed("-m", "leantta", "bench", "--show", path, "--markdown") in PERFORMANCE
+
+
+def test_the_scaling_is_made_from_its_record():
+    path = CHECKOUT / "results" / "scaling.json"
+    assert json.loads(path.read_text())["command"] in PERFORMANCE
+    assert printed("-m", "leantta", "bench", "--show", path, "--markdown") in PERFORMANCE
+
+
+def test_the_goals_are_compared_with_records():
+    rows = [
+        {row.name: row for row in figures_of(read_bench(CHECKOUT / "results" / f"bench_{model}.json"))}
+        for model in MODELS
     ]
-    assert f"| {' | '.join(row)} |" in INT8
+    compared = {
+        "all layers adapt, against nothing adapting": ("ours-all", "ours-none"),
+        "first half adapts": ("ours-half", "ours-none"),
+        "first half, against ONNX Runtime's own int8 that does not adapt": ("ours-half", "onnxruntime-int8"),
+        "all layers, against the same": ("ours-all", "onnxruntime-int8"),
+        "all layers, against OpenVINO adapting all": ("ours-all", "openvino-all"),
+    }
+    for label, (own, other) in compared.items():
+        cells = [f"{each[own].ratio.value / each[other].ratio.value:.3f}" for each in rows]
+        assert re.search(rf"\| {re.escape(label)} \| [^|]+ \| {' [|] '.join(cells)} \|", PERFORMANCE), label
+
+
+def test_what_was_tried_is_in_a_record():
+    record = json.loads((CHECKOUT / "results" / "kernel_cost.json").read_text())
+    assert record["command"] in PERFORMANCE
+    for row in record["passes"]:
+        if (row["rows"], row["channels"]) == (1024, 96) and "scalar" not in row["pass"]:
+            assert f"| {row['pass']} | {median(row['ns']):.3f} |" in PERFORMANCE
+    for kind, values in record["nodes_us"].items():
+        assert f"| {kind} | {median(values):.2f} |" in PERFORMANCE

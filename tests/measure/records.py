@@ -19,7 +19,8 @@ def row(name: str, latency_ms: list[list[float]], **rest: Any) -> RowRecord:
 
 
 def record(*rows: RowRecord, **changes: Any) -> BenchRecord:
-    settings = {"threads": 1, "batch": 1, "throughput_batch": 16, "sessions": 2, "rounds": 2, "cores": [3]}
+    settings: dict[str, Any] = {"threads": 1, "batch": 1, "throughput_batch": 16, "sessions": 2, "rounds": 2}
+    settings |= {"settle": 1, "cores": [3]}
     usual: dict[str, Any] = {
         "model": "resnet18",
         "base": rows[0].name,

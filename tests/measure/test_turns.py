@@ -60,3 +60,12 @@ def test_strides_follow_how_slow_a_row_is_and_the_base_misses_no_round() -> None
     assert (found["base"], found["quick"], found["slowest"]) == (1, 1, STRIDES[0])
     assert found["slow"] in (2, 4)
     assert strides(calls, "slowest") == dict.fromkeys(calls, 1)
+
+
+def test_calls_before_do_not_count() -> None:
+    called: list[str] = []
+    calls = {name: (lambda name=name: called.append(name)) for name in "ab"}
+    raw = take_turns(calls, 3, dict.fromkeys("ab", 1), np.random.default_rng(0), settle=2)
+    assert {name: len(times) for name, times in raw.items()} == {"a": 3, "b": 3}
+    assert all(len(set(called[i : i + 3])) == 1 for i in range(0, len(called), 3))
+    assert len(called) == 18
