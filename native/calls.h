@@ -103,6 +103,25 @@ class Calls {
   };
 };
 
+// Sets what all our operators answer alike; one that differs sets its own answer after it.
+inline void set_usual(OrtCustomOp& op, std::uint32_t version) {
+  op.version = version;
+  op.GetExecutionProviderType = [](const OrtCustomOp*) -> const char* { return "CPUExecutionProvider"; };
+  op.GetInputCharacteristic = [](const OrtCustomOp*, std::size_t) { return static_cast<int>(kRequired); };
+  op.GetOutputCharacteristic = op.GetInputCharacteristic;
+  op.GetInputMemoryType = [](const OrtCustomOp*, std::size_t) { return 0; };
+  op.GetVariadicInputMinArity = [](const OrtCustomOp*) { return 1; };
+  op.GetVariadicInputHomogeneity = [](const OrtCustomOp*) { return 0; };
+  op.GetVariadicOutputMinArity = op.GetVariadicInputMinArity;
+  op.GetVariadicOutputHomogeneity = op.GetVariadicInputHomogeneity;
+  op.GetMayInplace = [](int**, int**) { return std::size_t{0}; };
+  op.ReleaseMayInplace = [](int*, int*) {};
+  op.GetAliasMap = op.GetMayInplace;
+  op.ReleaseAliasMap = op.ReleaseMayInplace;
+  op.GetStartVersion = [](const OrtCustomOp*) { return 1; };
+  op.GetEndVersion = op.GetStartVersion;
+}
+
 inline OrtStatus* failed(const Api& api, ErrorCode code, const std::string& node, const std::string& text) {
   return api.create_status(code, (node + ": " + text + ".").c_str());
 }

@@ -151,6 +151,31 @@ inline std::uint8_t byte_of(const Layer& layer, float x, float r, float scale, f
   return static_cast<std::uint8_t>(rounded(t) ^ layer.flip);
 }
 
+// Adds the sums of the channels from `first` on: what vectors leave over, or all of it.
+inline void add_rest(const std::uint8_t* x, std::size_t rows, std::size_t channels, std::size_t first,
+                     std::uint8_t flip, std::int32_t* sum, std::int32_t* square) {
+  for (std::size_t row = 0; row < rows; ++row, x += channels)
+    for (std::size_t c = first; c < channels; ++c) {
+      const std::int32_t value = x[c] ^ flip;
+      sum[c] += value;
+      square[c] += value * value;
+    }
+}
+
+// Writes the channels from `first` on of the rows from `start` to `end`.
+template <bool kResidual, bool kHardSwish>
+inline void apply_rest(const Layer& layer, const std::uint8_t* x, const std::uint8_t* r, std::uint8_t* y,
+                       std::size_t start, std::size_t end, std::size_t first, const float* scale,
+                       const float* offset) {
+  const std::size_t channels = layer.channels;
+  const float residual = residual_scale(layer);
+  for (std::size_t row = start; row < end; ++row)
+    for (std::size_t c = first, i = row * channels + first; c < channels; ++c, ++i)
+      y[i] = byte_of<kResidual, kHardSwish>(layer, static_cast<float>(x[i] ^ layer.flip),
+                                            kResidual ? static_cast<float>(r[i] ^ layer.flip) : 0, scale[c], offset[c],
+                                            residual);
+}
+
 // Calls f<residual, hard-swish> as the layer has them.
 #define LEANTTA_FORM(layer, f, ...)                                                       \
   ((layer).has_residual ? ((layer).hard_swish ? f<true, true>(__VA_ARGS__)                \

@@ -155,29 +155,15 @@ OrtStatus* compute(void* kernel, OrtKernelContext* context) {
 Op make_op(const DepthwisePath* path, std::uint32_t version) {
   Op op{};
   op.path = path;
-  op.version = version;
+  set_usual(op, version);
   op.GetName = [](const OrtCustomOp*) { return kName; };
-  op.GetExecutionProviderType = [](const OrtCustomOp*) -> const char* { return "CPUExecutionProvider"; };
   op.GetInputType = [](const OrtCustomOp*, std::size_t i) { return static_cast<int>(kInputs[i]); };
   op.GetInputTypeCount = [](const OrtCustomOp*) { return kInputCount; };
   op.GetOutputType = [](const OrtCustomOp*, std::size_t) { return static_cast<int>(kUint8); };
   op.GetOutputTypeCount = [](const OrtCustomOp*) { return std::size_t{1}; };
   op.KernelDestroy = [](void* kernel) { delete static_cast<Node*>(kernel); };
-  op.GetInputCharacteristic = [](const OrtCustomOp*, std::size_t) { return static_cast<int>(kRequired); };
-  op.GetOutputCharacteristic = [](const OrtCustomOp*, std::size_t) { return static_cast<int>(kRequired); };
-  op.GetInputMemoryType = [](const OrtCustomOp*, std::size_t) { return 0; };
-  op.GetVariadicInputMinArity = [](const OrtCustomOp*) { return 1; };
-  op.GetVariadicInputHomogeneity = [](const OrtCustomOp*) { return 0; };
-  op.GetVariadicOutputMinArity = [](const OrtCustomOp*) { return 1; };
-  op.GetVariadicOutputHomogeneity = [](const OrtCustomOp*) { return 0; };
   op.CreateKernelV2 = create_node;
   op.KernelComputeV2 = compute;
-  op.GetMayInplace = [](int**, int**) { return std::size_t{0}; };
-  op.ReleaseMayInplace = [](int*, int*) {};
-  op.GetAliasMap = [](int**, int**) { return std::size_t{0}; };
-  op.ReleaseAliasMap = [](int*, int*) {};
-  op.GetStartVersion = [](const OrtCustomOp*) { return 1; };
-  op.GetEndVersion = [](const OrtCustomOp*) { return 1; };
   return op;
 }
 

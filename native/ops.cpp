@@ -160,9 +160,8 @@ Op make_op(const std::string& gate, ElementType type, bool residual, bool hard_s
     op.inputs = {type, kFloat, type, kFloat, type, kFloat, kInt64};
   op.inputs.insert(op.inputs.end(), op.calibrated ? 5 : 4, kFloat);
   if (residual) op.inputs.insert(op.inputs.end(), {type, kFloat, type});
-  op.version = version;
+  set_usual(op, version);
   op.GetName = [](const OrtCustomOp* self) { return as_op(self).name.c_str(); };
-  op.GetExecutionProviderType = [](const OrtCustomOp*) -> const char* { return "CPUExecutionProvider"; };
   op.GetInputType = [](const OrtCustomOp* self, std::size_t i) { return static_cast<int>(as_op(self).inputs[i]); };
   op.GetInputTypeCount = [](const OrtCustomOp* self) { return as_op(self).inputs.size(); };
   op.GetOutputType = [](const OrtCustomOp* self, std::size_t i) {
@@ -170,15 +169,9 @@ Op make_op(const std::string& gate, ElementType type, bool residual, bool hard_s
   };
   op.GetOutputTypeCount = [](const OrtCustomOp*) { return std::size_t{2}; };
   op.KernelDestroy = [](void* kernel) { delete static_cast<Node*>(kernel); };
-  op.GetInputCharacteristic = [](const OrtCustomOp*, std::size_t) { return static_cast<int>(kRequired); };
   op.GetOutputCharacteristic = [](const OrtCustomOp*, std::size_t i) {
     return static_cast<int>(i == 0 ? kRequired : kOptional);
   };
-  op.GetInputMemoryType = [](const OrtCustomOp*, std::size_t) { return 0; };
-  op.GetVariadicInputMinArity = [](const OrtCustomOp*) { return 1; };
-  op.GetVariadicInputHomogeneity = [](const OrtCustomOp*) { return 0; };
-  op.GetVariadicOutputMinArity = [](const OrtCustomOp*) { return 1; };
-  op.GetVariadicOutputHomogeneity = [](const OrtCustomOp*) { return 0; };
   op.CreateKernelV2 = create_node;
   op.KernelComputeV2 = compute;
   op.GetMayInplace = [](int** inputs, int** outputs) {  // y may take the place of u
@@ -186,11 +179,6 @@ Op make_op(const std::string& gate, ElementType type, bool residual, bool hard_s
     *inputs = *outputs = &first;
     return std::size_t{1};
   };
-  op.ReleaseMayInplace = [](int*, int*) {};
-  op.GetAliasMap = [](int**, int**) { return std::size_t{0}; };
-  op.ReleaseAliasMap = [](int*, int*) {};
-  op.GetStartVersion = [](const OrtCustomOp*) { return 1; };
-  op.GetEndVersion = [](const OrtCustomOp*) { return 1; };
   return op;
 }
 

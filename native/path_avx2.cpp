@@ -88,12 +88,7 @@ void sums_of(const std::uint8_t* x, std::size_t rows, std::size_t channels, std:
     for (; c + 32 <= channels; c += 32) sum_block<kFlip, 2>(x + c, tile, channels, sum + c, square + c);
     for (; c + 16 <= channels; c += 16) sum_block<kFlip, 1>(x + c, tile, channels, sum + c, square + c);
     for (; c + 8 <= channels; c += 8) sum_eight<kFlip>(x + c, tile, channels, sum + c, square + c);
-    for (; c < channels; ++c)
-      for (std::size_t row = 0; row < tile; ++row) {
-        const std::int32_t value = x[row * channels + c] ^ (kFlip ? 0x80 : 0);
-        sum[c] += value;
-        square[c] += value * value;
-      }
+    if (c < channels) add_rest(x, tile, channels, c, kFlip ? 0x80 : 0, sum, square);
   }
 }
 
@@ -148,8 +143,8 @@ template <bool kFlip, bool kResidual, bool kHardSwish>
 void apply_bytes(const Layer& layer, const std::uint8_t* x, const std::uint8_t* r, std::uint8_t* y, std::size_t rows,
                  const float* scale, const float* offset) {
   const std::size_t channels = layer.channels;
-  const float residual = residual_scale(layer);
-  const Form form = {_mm256_set1_ps(residual), _mm256_set1_ps(1 / layer.y.scale), _mm256_set1_ps(layer.y.zero)};
+  const Form form = {_mm256_set1_ps(residual_scale(layer)), _mm256_set1_ps(1 / layer.y.scale),
+                     _mm256_set1_ps(layer.y.zero)};
   const __m256i flip = _mm256_set1_epi8(kFlip ? -128 : 0);
   const __m256i parts[4] = {spread(0), spread(1), spread(2), spread(3)};
   const std::size_t tile = rows_in_cache(channels);
@@ -186,13 +181,7 @@ void apply_bytes(const Layer& layer, const std::uint8_t* x, const std::uint8_t* 
         _mm_storel_epi64(reinterpret_cast<__m128i*>(y + i), bytes);
       }
     }
-    for (; c < channels; ++c)
-      for (std::size_t row = start; row < end; ++row) {
-        const std::size_t i = row * channels + c;
-        y[i] = byte_of<kResidual, kHardSwish>(layer, static_cast<float>(x[i] ^ layer.flip),
-                                              kResidual ? static_cast<float>(r[i] ^ layer.flip) : 0, scale[c],
-                                              offset[c], residual);
-      }
+    if (c < channels) apply_rest<kResidual, kHardSwish>(layer, x, r, y, start, end, c, scale, offset);
   }
 }
 

@@ -12,9 +12,8 @@ inline __mmask32 first(std::size_t count) {  // a mask of that many lanes, at mo
   return count >= 32 ? ~__mmask32{0} : (__mmask32{1} << count) - 1;
 }
 
-inline __m512i words(const std::uint8_t* x, __mmask32 lanes, __m256i flip) {  // up to 32 bytes; others are 0
-  const __m256i bytes = _mm256_maskz_loadu_epi8(lanes, x);
-  return _mm512_cvtepu8_epi16(_mm256_maskz_mov_epi8(lanes, _mm256_xor_si256(bytes, flip)));
+inline __m512i words(const std::uint8_t* x, __mmask32 lanes, __m256i flip) {  // up to 32 bytes; others do not count
+  return _mm512_cvtepu8_epi16(_mm256_xor_si256(_mm256_maskz_loadu_epi8(lanes, x), flip));
 }
 
 inline __m512i add_squares(__m512i total, __m512i pairs) {

@@ -59,12 +59,7 @@ void sums(const std::uint8_t* x, std::size_t rows, std::size_t channels, std::ui
     std::size_t c = 0;
     for (; c + 16 <= channels; c += 16) sum_sixteen(x + c, tile, channels, vdupq_n_u8(flip), sum + c, square + c);
     for (; c + 8 <= channels; c += 8) sum_eight(x + c, tile, channels, vdup_n_u8(flip), sum + c, square + c);
-    for (; c < channels; ++c)
-      for (std::size_t row = 0; row < tile; ++row) {
-        const std::int32_t value = x[row * channels + c] ^ flip;
-        sum[c] += value;
-        square[c] += value * value;
-      }
+    if (c < channels) add_rest(x, tile, channels, c, flip, sum, square);
   }
 }
 
@@ -102,8 +97,7 @@ template <bool kResidual, bool kHardSwish>
 void apply_form(const Layer& layer, const std::uint8_t* x, const std::uint8_t* r, std::uint8_t* y, std::size_t rows,
                 const float* scale, const float* offset) {
   const std::size_t channels = layer.channels;
-  const float residual = residual_scale(layer);
-  const Form form = {vdupq_n_f32(residual), vdupq_n_f32(1 / layer.y.scale), vdupq_n_f32(layer.y.zero)};
+  const Form form = {vdupq_n_f32(residual_scale(layer)), vdupq_n_f32(1 / layer.y.scale), vdupq_n_f32(layer.y.zero)};
   const uint8x8_t flip = vdup_n_u8(layer.flip);
   const uint8x16_t both = vdupq_n_u8(layer.flip);
   const std::size_t tile = rows_in_cache(channels);
@@ -137,13 +131,7 @@ void apply_form(const Layer& layer, const std::uint8_t* x, const std::uint8_t* r
         vst1_u8(y + i, veor_u8(eight<kResidual, kHardSwish>(bytes, other, g, h, form), flip));
       }
     }
-    for (; c < channels; ++c)
-      for (std::size_t row = start; row < end; ++row) {
-        const std::size_t i = row * channels + c;
-        y[i] = byte_of<kResidual, kHardSwish>(layer, static_cast<float>(x[i] ^ layer.flip),
-                                              kResidual ? static_cast<float>(r[i] ^ layer.flip) : 0, scale[c],
-                                              offset[c], residual);
-      }
+    if (c < channels) apply_rest<kResidual, kHardSwish>(layer, x, r, y, start, end, c, scale, offset);
   }
 }
 

@@ -8,24 +8,13 @@ void sums(const std::uint8_t* x, std::size_t rows, std::size_t channels, std::ui
           std::int32_t* square) {
   std::memset(sum, 0, channels * sizeof *sum);
   std::memset(square, 0, channels * sizeof *square);
-  for (std::size_t row = 0; row < rows; ++row, x += channels)
-    for (std::size_t c = 0; c < channels; ++c) {
-      const std::int32_t value = x[c] ^ flip;
-      sum[c] += value;
-      square[c] += value * value;
-    }
+  add_rest(x, rows, channels, 0, flip, sum, square);
 }
 
 template <bool kResidual, bool kHardSwish>
 void apply_form(const Layer& layer, const std::uint8_t* x, const std::uint8_t* r, std::uint8_t* y, std::size_t rows,
                 const float* scale, const float* offset) {
-  const std::size_t channels = layer.channels;
-  const float residual = residual_scale(layer);
-  for (std::size_t row = 0; row < rows; ++row)
-    for (std::size_t c = 0, i = row * channels; c < channels; ++c, ++i)
-      y[i] = byte_of<kResidual, kHardSwish>(layer, static_cast<float>(x[i] ^ layer.flip),
-                                            kResidual ? static_cast<float>(r[i] ^ layer.flip) : 0, scale[c], offset[c],
-                                            residual);
+  apply_rest<kResidual, kHardSwish>(layer, x, r, y, 0, rows, 0, scale, offset);
 }
 
 void apply(const Layer& layer, const std::uint8_t* x, const std::uint8_t* r, std::uint8_t* y, std::size_t rows,

@@ -57,14 +57,21 @@ class Small(nn.Module):
 
 def small(seed: int = 0) -> Small:
     """The network with weights by the seed, and the statistics that training on `pixels` would have left."""
-    model: Small = trained(Small(), seed).train()
+    model: Small = trained(Small(), seed)
+    settle_(model)
+    return model
+
+
+def settle_(model: nn.Module) -> None:
+    """Give a network the statistics that training on `pixels` would have left, and put it into eval mode."""
+    model.train()
     for module in model.modules():
         if isinstance(module, nn.BatchNorm2d):
             module.momentum = None  # the plain average of what is seen
             module.reset_running_stats()
     with torch.no_grad():
         model(given(pixels()))
-    return model.eval()
+    model.eval()
 
 
 def pixels(count: int = COUNT, seed: int = 0, shift: int = 0) -> NDArray[np.uint8]:

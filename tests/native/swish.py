@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import hardswish
 
-from export.models import CLASSES, MEAN, STD, given, pixels, trained
+from export.models import CLASSES, MEAN, STD, pixels, settle_, trained
 from leantta.export.convert import FileOptions, convert
 
 CHANNELS = 24
@@ -37,14 +37,9 @@ class Swish(nn.Module):
 
 def swish() -> Swish:
     """The network with the statistics that training on `pixels` would have left."""
-    model: Swish = trained(Swish()).train()
-    for module in model.modules():
-        if isinstance(module, nn.BatchNorm2d):
-            module.momentum = None  # the plain average of what is seen
-            module.reset_running_stats()
-    with torch.no_grad():
-        model(given(pixels()))
-    return model.eval()
+    model: Swish = trained(Swish())
+    settle_(model)
+    return model
 
 
 def convert_swish(path: Path, precision: Any) -> Path:
