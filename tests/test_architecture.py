@@ -13,9 +13,10 @@ ROOT = Path(leantta.__file__).parent
 
 RANKS = [
     ["errors"],
-    ["files", "gates", "progress", "tables", "extras"],
+    ["files", "gates", "memory", "progress", "tables", "extras"],
     ["data", "functional", "graph"],
-    ["evaluate", "nn", "models", "runtime", "quantize"],
+    ["evaluate", "models", "remembered", "runtime", "quantize"],
+    ["baselines", "nn", "training"],
     ["report", "surgery"],
     ["methods"],
     ["study", "export"],
@@ -27,6 +28,7 @@ TORCH_FREE = [
     "errors",
     "files",
     "gates",
+    "memory",
     "progress",
     "tables",
     "extras",

@@ -18,6 +18,7 @@ from leantta.cli.evaluation import evaluation
 from leantta.cli.inspection import inspection
 from leantta.cli.report import report
 from leantta.cli.run import run
+from leantta.cli.train import train
 from leantta.cli.verify import verify
 from leantta.errors import LeanTTAError
 from leantta.extras import missing_extra
@@ -38,7 +39,7 @@ def cli() -> None:
     """
 
 
-for command in (demo, inspection, convert, evaluation, report, corrupt, download, run, verify, bench):
+for command in (demo, inspection, convert, evaluation, report, corrupt, download, run, verify, bench, train):
     cli.add_command(command)
 
 

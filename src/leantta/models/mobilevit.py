@@ -5,7 +5,8 @@ a public checkpoint loads, but BatchNorm and SiLU are two plain layers here.
 
 The image is halved five times, so its sides are multiples of 32. The transformers work on patches of 2x2
 positions: a map with an odd side (the last one of a 32x32 or 96x96 image) is stretched bilinearly to the next
-even size and brought back afterwards.
+even size and brought back afterwards. An image smaller than 64x64, CIFAR's among them, is stretched to that
+first: at 32x32 the last maps would be a single position, with no statistics to speak of.
 """
 
 from math import sqrt
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+LEAST_SIDE = 64
 PATCH = 2
 HEADS = 4
 EXPANSION = 4  # of the inverted residuals
@@ -181,6 +183,7 @@ class MobileViT(nn.Module):
 
     def __init__(self, num_classes: int) -> None:
         super().__init__()
+        self.least_side = LEAST_SIDE
         self.stem = ConvNorm(3, STEM, 3, stride=2)
         width = STEM
         stages: list[nn.Module] = []
@@ -204,6 +207,8 @@ class MobileViT(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the logits of (n, 3, h, w) images, h and w multiples of 32: (n, classes)."""
+        if min(x.shape[2:]) < self.least_side:
+            x = F.interpolate(x, size=(self.least_side,) * 2, mode="bilinear", align_corners=False)
         x = self.stages(self.stem(x))  # (n, 160, h/32, w/32)
         logits: Tensor = self.head(self.final_conv(x))
         return logits

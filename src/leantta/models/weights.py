@@ -24,8 +24,12 @@ SHOWN = 3
 """How many names of each kind a message lists."""
 
 
-def load_weights(model: nn.Module, path: Path | str, *, allow_pickle: bool = False) -> None:
+def load_weights(
+    model: nn.Module, path: Path | str, *, allow_pickle: bool = False, new_head: bool = False
+) -> None:
     """Copy the checkpoint at `path` into `model`, in the model's own precision.
+
+    With `new_head`, a checkpoint of another number of classes is taken too: the last layer stays as it is.
 
     A checkpoint that torch pickled (.pt, .pth) is only read with `allow_pickle`, and even then with torch's
     `weights_only` reader, which builds tensors and runs no code of the file.
@@ -38,6 +42,12 @@ def load_weights(model: nn.Module, path: Path | str, *, allow_pickle: bool = Fal
     file = existing(Path(path), "checkpoint")
     stored = _read(file, allow_pickle)
     wanted = _tensors(model)
+    if new_head and _other_classes(_reshaped(stored, wanted), stored, wanted):
+        head = _last_layer(wanted)
+        wanted, stored = (
+            {name: value for name, value in tensors.items() if name.rpartition(".")[0] != head}
+            for tensors in (wanted, stored)
+        )
     _check_fit(file, stored, wanted)
     fitting = {name: stored[name].to(value.dtype) for name, value in wanted.items() if name in stored}
     _check_finite(file, fitting)
@@ -154,7 +164,7 @@ def _check_fit(file: Path, stored: Mapping[str, Tensor], wanted: Mapping[str, Te
     missing = [name for name in wanted if name not in stored and not name.endswith(COUNTER)]
     unexpected = [name for name in stored if name not in wanted and not name.endswith(COUNTER)]
     shared = [name for name in wanted if name in stored]
-    reshaped = [name for name in shared if stored[name].shape != wanted[name].shape]
+    reshaped = _reshaped(stored, wanted)
     real = [name for name in shared if wanted[name].is_floating_point()]
     rounded = [name for name in real if not stored[name].is_floating_point()]
     shapes = [f"{name}: {_shape(stored[name])}, the model's {_shape(wanted[name])}" for name in reshaped]
@@ -177,11 +187,19 @@ def _check_fit(file: Path, stored: Mapping[str, Tensor], wanted: Mapping[str, Te
     raise CheckpointError(f"{file} does not fit the model: {'; '.join(faults)}. {advice}")
 
 
+def _reshaped(stored: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> list[str]:
+    return [name for name in wanted if name in stored and stored[name].shape != wanted[name].shape]
+
+
+def _last_layer(tensors: Mapping[str, Tensor]) -> str:
+    return list(tensors)[-1].rpartition(".")[0]
+
+
 def _other_classes(
     reshaped: list[str], stored: Mapping[str, Tensor], wanted: Mapping[str, Tensor]
 ) -> int | None:
     """The number of classes of the checkpoint if the last layer's is all that differs, else None."""
-    last = list(wanted)[-1].rpartition(".")[0]
+    last = _last_layer(wanted)
     same_layer = all(name.rpartition(".")[0] == last for name in reshaped)
     same_inputs = all(stored[name].shape[1:] == wanted[name].shape[1:] for name in reshaped)
     classes = {stored[name].shape[:1] for name in reshaped}

@@ -1,0 +1,1 @@
+"""Training of the models of the table, on a CPU, with checkpoints."""

@@ -1,0 +1,124 @@
+"""One training from a request to a checkpoint with its card."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+from leantta.data.cifar import load_images
+from leantta.data.datasets import Dataset, dataset_info, model_inputs
+from leantta.data.seeds import derived
+from leantta.files import existing, replacing
+from leantta.models.table import build
+from leantta.models.weights import load_weights, save_weights
+from leantta.training.card import Trained, card
+from leantta.training.checkpoint import training_key
+from leantta.training.loop import Step, Training
+from leantta.training.precision import Precision, uses_bf16
+from leantta.training.recipes import Recipe
+
+TEST_BATCH = 250
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainRequest:
+    """What to train, on what, and where to put it."""
+
+    model: str
+    images: Path
+    output: Path
+    recipe: Recipe
+    dataset: str = "cifar10"
+    init: Path | None = (
+        None  # a checkpoint of the same network; another number of classes is a fresh last layer
+    )
+    precision: Precision = "auto"
+    threads: int | None = None
+    command: str = ""  # for the card
+
+    @property
+    def checkpoint(self) -> Path:
+        """The file that says where the training stands; it is removed at the end."""
+        return self.output.with_name(self.output.name + ".training")
+
+
+def train(request: TrainRequest, tell: Callable[[Step], None] = lambda _: None) -> Trained:
+    """Train, test on all test images, and write the checkpoint and its card; return what the card says.
+
+    A training that was stopped goes on where it was.
+
+    Raises:
+        LeanTTAError: no such model or images, a checkpoint that does not fit, or a loss that diverged.
+    """
+    bf16 = uses_bf16(request.precision)
+    if request.threads is not None:
+        torch.set_num_threads(request.threads)
+    data = load_images(request.images, request.dataset, "train")
+    test = load_images(request.images, request.dataset, "test")
+    model = starting_model(request)
+    training = Training(
+        model,
+        data,
+        request.recipe,
+        checkpoint=request.checkpoint,
+        key=training_key(request.model, request.dataset, request.recipe, _digest(request.init), len(data)),
+        bf16=bf16,
+    )
+    for step in training.run():
+        tell(step)
+    save_weights(model, request.output)
+    load_weights(model, request.output)  # the card is about the rounded weights
+    trained = Trained(
+        model=request.model,
+        dataset=request.dataset,
+        recipe=request.recipe,
+        precision="bf16 autocast" if bf16 else "fp32",
+        init=None if request.init is None else request.init.name,
+        train_images=len(data),
+        test_images=len(test),
+        accuracy=accuracy(model, test),
+        seconds=training.position.seconds,
+        command=request.command,
+        day=date.today().isoformat(),
+        sha256=_digest(request.output) or "",
+    )
+    with replacing(request.output.with_suffix(".md")) as part:
+        part.write_text(card(trained))
+    request.checkpoint.unlink(missing_ok=True)
+    return trained
+
+
+def starting_model(request: TrainRequest) -> nn.Module:
+    """Return the untrained model, or the one of `init`, with a fresh last layer if its classes are others.
+
+    Raises:
+        CheckpointError: the checkpoint is of another network.
+    """
+    torch.manual_seed(derived(request.recipe.seed, "weights"))
+    model = build(request.model, num_classes=dataset_info(request.dataset).num_classes)
+    if request.init is not None:
+        load_weights(model, existing(request.init, "checkpoint"), new_head=True)
+    return model
+
+
+def accuracy(model: nn.Module, data: Dataset) -> float:
+    """Return the part of the images that the model classifies rightly."""
+    info = dataset_info(data.name)
+    mean, std = (np.asarray(v, np.float32).reshape(-1, 1, 1) for v in (info.mean, info.std))
+    model.eval()
+    right = 0
+    with torch.inference_mode():
+        for start in range(0, len(data), TEST_BATCH):
+            images = (model_inputs(data.images[start : start + TEST_BATCH]) - mean) / std
+            found = model(torch.from_numpy(images)).argmax(1).numpy()
+            right += int((found == data.labels[start : start + TEST_BATCH]).sum())
+    return right / len(data)
+
+
+def _digest(path: Path | None) -> str | None:
+    return None if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
