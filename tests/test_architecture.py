@@ -21,6 +21,7 @@ RANKS = [
     ["methods"],
     ["study", "export"],
     ["demo", "measure"],
+    ["reproduce"],
     ["cli"],
 ]
 RANK_OF = {name: rank for rank, names in enumerate(RANKS) for name in names}

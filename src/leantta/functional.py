@@ -90,8 +90,12 @@ def paper_gate(shift: Shift, source: Stats, *, tau: float, lam: float) -> Readin
     return Reading(distance, torch.rsub(distance, 1 - tau, alpha=lam * (1 - tau)))
 
 
-def calibrated_gate(shift: Shift, spread: Spread, *, floor: float, ceiling: float) -> Reading:
+def calibrated_gate(
+    shift: Shift, spread: Spread, *, floor: float, ceiling: float, counts: Tensor | None = None
+) -> Reading:
     """Return D, about 1 for source-like samples, and a = floor + (ceiling - floor) * max(0, 1 - 1/D).
+
+    If `shift` is the mean of several samples, `counts` (n, 1): it scatters by so much less, so D grows by it.
 
     >>> shift = Shift(torch.full((1, 3), 2.0), torch.zeros(1, 3))
     >>> spread = Spread(torch.ones(3), torch.ones(3))
@@ -100,6 +104,8 @@ def calibrated_gate(shift: Shift, spread: Spread, *, floor: float, ceiling: floa
     """
     moved = shift.mean.square().div_(spread.mean).add_(shift.var.square().div_(spread.var))  # (n, c)
     distance = moved.mean(1, keepdim=True).mul_(0.5)  # (n, 1)
+    if counts is not None:
+        distance = distance.mul_(counts)
     return Reading(distance, (1 - 1 / distance).clamp_min_(0).mul_(ceiling - floor).add_(floor))
 
 

@@ -2,7 +2,8 @@
 
 They are thin: the maths is in `leantta.functional`. They keep BatchNorm's parameter and buffer names, so a
 checkpoint of the model still loads, and they hold no state that a call could change: nothing needs resetting,
-and `train()` or `eval()` make no difference.
+and `train()` or `eval()` make no difference. The exception is asked for: with a `memory` they remember the
+inputs before, until `forget`.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,6 +16,8 @@ from torch import Tensor, nn
 from leantta import functional as F
 from leantta.errors import SettingError, UnsupportedModelError
 from leantta.gates import Gate, PaperGate
+from leantta.memory import StreamMemory
+from leantta.remembered import Remembered, weight_of_many
 
 
 class AdaptiveNorm(nn.Module):
@@ -37,6 +40,7 @@ class AdaptiveNorm(nn.Module):
         affine: bool = True,
         mixture_variance: bool = False,
         adapt_vectors: bool = False,
+        memory: StreamMemory | None = None,
     ) -> None:
         """Make a layer with the statistics of an untrained BatchNorm.
 
@@ -49,6 +53,7 @@ class AdaptiveNorm(nn.Module):
         self.eps = eps
         self.mixture_variance = mixture_variance
         self.adapt_vectors = adapt_vectors
+        self.remembered = None if memory is None else Remembered(memory)
         self.watcher = None
         self.weight = nn.Parameter(torch.ones(num_features)) if affine else None
         self.bias = nn.Parameter(torch.zeros(num_features)) if affine else None
@@ -65,8 +70,10 @@ class AdaptiveNorm(nn.Module):
                 f"{' or '.join(map(str, self.dims))}, got {tuple(x.shape)}"
             )
         source, gamma, beta = self._values(F.wide(x.dtype))
-        shift = F.measure(x, source)
-        reading = self._read(shift, source)
+        shift, counts = F.measure(x, source), None
+        if self.remembered is not None:
+            shift, counts = self.remembered.follow(shift, source)
+        reading = self._read(shift, source, counts)
         if not self.adapt_vectors and F.has_one_position(x):
             reading = reading._replace(weight=torch.zeros_like(reading.weight))
         if self.watcher is not None:
@@ -83,15 +90,19 @@ class AdaptiveNorm(nn.Module):
             return F.Stats(mean, var), gamma, beta
         return F.Stats(mean.to(dtype), var.to(dtype)), gamma.to(dtype), beta.to(dtype)
 
-    def _read(self, shift: F.Shift, source: F.Stats) -> F.Reading:
+    def _read(self, shift: F.Shift, source: F.Stats, counts: Tensor | None) -> F.Reading:
+        """Return what the gate makes of the shift of one input, or of the mean shift of `counts` (n, 1)."""
         if isinstance(self.gate, PaperGate):
-            return F.paper_gate(shift, source, tau=self.gate.tau, lam=self.gate.lam)
+            return _of_many(F.paper_gate(shift, source, tau=self.gate.tau, lam=self.gate.lam), counts)
         if self.mean_spread is None or self.var_spread is None:
             raise SettingError(
                 "the calibrated gate has seen no source images: leantta.adapt(..., calibration=images)"
             )
         spread = F.Spread(self.mean_spread, self.var_spread)
-        return F.calibrated_gate(shift, spread, floor=self.gate.floor, ceiling=self.gate.ceiling)
+        reading = F.calibrated_gate(
+            shift, spread, floor=self.gate.floor, ceiling=self.gate.ceiling, counts=counts
+        )
+        return _of_many(reading, counts)
 
     def _between(self, weight: Tensor) -> Tensor:
         """Return the share of the squared mean shift that the mixture's variance has, (n, 1).
@@ -103,6 +114,10 @@ class AdaptiveNorm(nn.Module):
     def extra_repr(self) -> str:
         """Return what `print(model)` shows."""
         return f"{self.num_features}, {self.gate}, eps={self.eps}"
+
+
+def _of_many(reading: F.Reading, counts: Tensor | None) -> F.Reading:
+    return reading if counts is None else reading._replace(weight=weight_of_many(reading.weight, counts))
 
 
 class AdaptiveNorm1d(AdaptiveNorm):
@@ -147,6 +162,13 @@ class ChannelAffine(nn.Module):
     def extra_repr(self) -> str:
         """Return what `print(model)` shows."""
         return str(len(self.scale))
+
+
+def forget(model: nn.Module) -> None:
+    """Let every adapting layer of a model forget the inputs it remembers."""
+    for module in model.modules():
+        if isinstance(module, AdaptiveNorm) and module.remembered is not None:
+            module.remembered.forget()
 
 
 @contextmanager

@@ -6,8 +6,10 @@ from leantta.data.cifar import load_images
 from leantta.data.datasets import dataset_info, model_inputs
 from leantta.errors import DataError, SettingError
 from leantta.gates import CalibratedGate, PaperGate
+from leantta.memory import StreamMemory
 from leantta.methods.options import MethodOptions
-from leantta.methods.table import METHODS, Subject, choose
+from leantta.methods.subject import Subject
+from leantta.methods.table import METHODS, choose
 from leantta.methods.torch_predictor import TorchPredictor
 from leantta.models.pretrained import pretrained
 from reference import assert_close
@@ -19,8 +21,15 @@ INFO = dataset_info("cifar10")
 def subject(sample, weights) -> Subject:
     model = pretrained("resnet18", weights=weights)
     outside = TorchPredictor(model, mean=INFO.mean, std=INFO.std)
-    source = outside.normalized(model_inputs(load_images(sample, split="train").images[:32]))
-    return Subject(model=model, example=source[:2], mean=INFO.mean, std=INFO.std, calibration=source)
+    source = model_inputs(load_images(sample, split="train").images[:32])
+    return Subject(
+        model=model,
+        example=outside.normalized(source[:2]),
+        mean=INFO.mean,
+        std=INFO.std,
+        classes=10,
+        source=lambda count: source[:count],
+    )
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +40,7 @@ def images(sample) -> np.ndarray:
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("count", [1, 2, 6])
 def test_every_method_predicts_at_any_batch_size(name, count, subject, images):
-    method = choose(name, MethodOptions())
-    predictor = method.method.build(subject, method.options)
+    predictor = choose(name, MethodOptions()).build(subject)
     logits = predictor.predict(images[:count])
     assert logits.shape == (count, 10)
     assert logits.dtype == np.float32
@@ -56,9 +64,45 @@ def test_every_method_predicts_at_any_batch_size(name, count, subject, images):
 )
 def test_every_option_changes_the_result_and_is_recorded(changed, subject, images):
     usual, other = choose("leantta", MethodOptions()), choose("leantta", MethodOptions(**changed))
-    logits = [chosen.method.build(subject, chosen.options).predict(images) for chosen in (usual, other)]
+    logits = [chosen.build(subject).predict(images) for chosen in (usual, other)]
     assert np.abs(logits[0] - logits[1]).max() > 1e-4
-    assert usual.settings() != other.settings()
+    assert usual.settings(10) != other.settings(10)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (None, StreamMemory()),
+        (StreamMemory(), StreamMemory(length=2)),
+        (StreamMemory(), StreamMemory(agreement=0.9)),
+    ],
+    ids=str,
+)
+def test_memory_uses_the_inputs_before_until_it_is_reset(one, other, subject, images):
+    dark = 0.4 * images  # all shifted the same way
+    methods = [choose("leantta", MethodOptions(memory=memory)) for memory in (one, other)]
+    predictors = [method.build(subject) for method in methods]
+    first, second = (predictor.predict(dark) for predictor in predictors)
+    assert np.abs(first - second).max() > 1e-3
+    assert methods[0].settings(10) != methods[1].settings(10)
+    assert [predictor.stateless for predictor in predictors] == [one is None, False]
+    predictors[1].reset()
+    singly = np.concatenate([predictors[1].predict(dark[i : i + 1]) for i in range(len(dark))])
+    assert_close(singly, second, atol=1e-4)
+
+
+def test_what_follows_the_name_goes_before_the_options():
+    options = MethodOptions(layers="all", gate=PaperGate(tau=0.5))
+    text = "leantta:3:calibrated:floor=0.05:memory:length=8"
+    assert choose(text, options).settings(10) == {
+        "layers": 3,
+        "gate": "CalibratedGate",
+        "floor": 0.05,
+        "ceiling": 0.4,
+        "mixture_variance": False,
+        "memory": {"length": 8.0, "agreement": StreamMemory().agreement},
+    }
+    assert choose(text, options).label == text
 
 
 def test_labels_say_which_layers():
@@ -70,7 +114,18 @@ def test_labels_say_which_layers():
 
 
 @pytest.mark.parametrize(
-    ("text", "words"), [("tent9", "methods are none, leantta"), ("none:all", "write 'none'")]
+    ("text", "words"),
+    [
+        ("tent9", "methods are none, leantta.* Did you mean 'tent'"),
+        ("none:all", "write 'none'"),
+        ("leantta:half:fast", "cannot be told 'fast'"),
+        ("leantta:half:floor=0.1", "no 'floor' with this gate"),
+        ("leantta:half:calibrated:floor=low", "is a number"),
+        ("leantta:half:tau=2", "must lie in"),
+        ("tent:fast", "no preset 'fast'"),
+        ("tent:paper:rate=1", "one of seed, learning_rate"),
+        ("tent:learning_rate=quick", "of type float"),
+    ],
 )
 def test_unknown_methods_are_refused(text, words):
     with pytest.raises(SettingError, match=words):

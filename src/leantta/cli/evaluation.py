@@ -91,8 +91,13 @@ def evaluation(
     \b
     Methods:  none             the model as it was trained
               leantta          adapts the layers of --adapt
-              leantta:LAYERS   adapts these: all, half, 8, 0.4, ...
+              leantta:LAYERS   adapts these: all, half, 8, 0.4, ...; then the gate, its fields, memory:
+                               leantta:half:calibrated:floor=0.05, leantta:half:memory (remembers the stream)
               FILE.onnx        what `leantta convert` made; needs no torch
+    \b
+    Baselines: bn_batch, alpha_bn, tent, eata, cotta, realistic_tta, sar, rotta, note, lame, sita, intent, mecta;
+              settings as in eata:recommended (default: paper), tent:learning_rate=0.01, cotta:paper:seed=1.
+              They depend on --batch-size and on the order of the stream.
     \b
     Examples:
       leantta eval --model resnet18 --stream abrupt --method none,leantta --images cifar10.npz
@@ -101,6 +106,7 @@ def evaluation(
       leantta eval --model resnet18 --images examples/cifar10_sample.npz --per-cell 10
       leantta eval --model my_model.py:build --images cifar10.npz --gate calibrated --seeds 0,1,2
       leantta eval --method none.onnx,half.onnx --images cifar10.npz
+      leantta eval --model resnet18 --images cifar10.npz --method none,tent,eata:recommended --batch-size 64
       leantta eval --model resnet18 --images cifar10.npz --stream one_cell --corruption fog --severity 5
     """
     from leantta.methods.contender import is_file

@@ -36,12 +36,17 @@ class Candidate:
     check: tuple[Array, Callable[[], Decisions]] | None = None  # inputs, and what torch decides on them
 
 
-def from_network(network: "Network", names: Sequence[str]) -> list[Candidate]:
-    """Return these rows of the table, made from a network."""
+def from_network(network: "Network", names: Sequence[str], batch: int = 1) -> list[Candidate]:
+    """Return these rows of the table, made from a network; the memory figure is that of the batch."""
 
     def inputs(port: Port | None, count: int) -> Array:
         del port  # all take the same
         return np.ascontiguousarray(np.resize(network.held_out, (count, *network.shape)))
+
+    def check(adapts: str | None) -> tuple[Array, Callable[[], Decisions]] | None:
+        if adapts is None or not network.trained:
+            return None
+        return network.held_out, lambda: network.decisions(adapts)
 
     def candidate(name: str) -> Candidate:
         row = ROWS[name]
@@ -53,8 +58,8 @@ def from_network(network: "Network", names: Sequence[str]) -> list[Candidate]:
             missing=row.missing,
             adapts=row.adapts,
             series=row.series,
-            analytic_bytes=row.memory(network),
-            check=(network.held_out, lambda: network.decisions(row.adapts)) if network.trained else None,
+            analytic_bytes=row.memory(network.footprint, batch),
+            check=check(row.adapts),
         )
 
     return [candidate(name) for name in names]

@@ -88,11 +88,12 @@ def _rows(
         "weights": network.weights_are,
         "weights_sha256": network.weights_sha256,
         "inputs": network.inputs_are,
-        "parameters": network.parameters,
+        "parameters": network.footprint.parameters,
+        "footprint": network.footprint._asdict(),
     }
     if network.weights_sha256 is None:
         notes.append(f"Weights: {network.weights_are}.")
-    return from_network(network, names)
+    return from_network(network, names, request.settings.batch)
 
 
 def list_rows() -> Table:

@@ -4,6 +4,7 @@ A new row is one entry: a summary, a function from the network to what is measur
 """
 
 import importlib.util
+import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,14 @@ from typing import TYPE_CHECKING
 
 from leantta.errors import SettingError
 from leantta.extras import missing_extra
+from leantta.measure.analytic import (
+    Footprint,
+    cotta_bytes,
+    eata_bytes,
+    fp32_bytes,
+    int8_bytes,
+    tent_bytes,
+)
 from leantta.measure.subjects import PLAIN, Subject
 
 if TYPE_CHECKING:
@@ -21,6 +30,9 @@ if TYPE_CHECKING:
 Lack = Callable[[], str | None]
 """Says why something is not available here; None if it is."""
 
+Memory = Callable[[Footprint, int], int]
+"""The paper's analytic figure in bytes, of a network and a batch size."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
@@ -28,22 +40,14 @@ class Row:
 
     summary: str
     make: Callable[["Network"], Subject]
-    adapts: str  # which layers: none, half or all
+    adapts: str | None  # which layers: none, half or all; None if the method has another way to adapt
     series: str | None = None  # the bars of the plot that it belongs to
-    memory: Callable[["Network"], int]  # the paper's analytic figure, in bytes
+    memory: Memory
     lacks: Lack = lambda: None  # beyond torch, which makes the files of all rows
 
     def missing(self) -> str | None:
         """Return why the row is not available here; None if it is."""
         return _package("torch") or self.lacks()
-
-
-def _parameters(network: "Network", size: int) -> int:
-    """Return the bytes of the parameters: all that inference needs, as the paper counts."""
-    return size * network.parameters
-
-
-FP32, INT8 = partial(_parameters, size=4), partial(_parameters, size=1)
 
 
 def _package(name: str) -> str | None:
@@ -91,7 +95,7 @@ def _torch_int8(network: "Network", layers: str, engine: str) -> Subject:
     return Subject(network.saved(f"int8-{engine}-{layers}", model), f"torch-{engine}")
 
 
-def method_row(method: str, summary: str, memory: Callable[["Network"], int], adapts: str = "none") -> Row:
+def method_row(method: str, summary: str, memory: Memory, adapts: str | None = None) -> Row:
     """Return the row of a method of `leantta.methods.table` in torch float32, one step for each call."""
     return Row(summary=summary, make=partial(_method, method=method), adapts=adapts, memory=memory)
 
@@ -100,7 +104,7 @@ def _method(network: "Network", method: str) -> Subject:
     from leantta.measure.torch_method import with_method
 
     return Subject(
-        network.saved(f"method-{method.replace(':', '-')}", with_method(network, method)), "torch-method"
+        network.saved(f"method-{re.sub('[:=]', '-', method)}", with_method(network, method)), "torch-method"
     )
 
 
@@ -115,7 +119,7 @@ def _native(layers: str) -> Row:
         make=partial(_ours, layers=layers, engine="onnxruntime"),
         adapts=layers,
         series="ours",
-        memory=INT8,
+        memory=int8_bytes,
     )
 
 
@@ -125,7 +129,7 @@ def _portable(layers: str) -> Row:
         make=partial(_ours, layers=layers, engine="onnxruntime-portable"),
         adapts=layers,
         series=STANDARD,
-        memory=INT8,
+        memory=int8_bytes,
     )
 
 
@@ -135,7 +139,7 @@ def _vino(layers: str) -> Row:
         make=partial(_openvino, layers=layers),
         adapts=layers,
         series="OpenVINO",
-        memory=INT8,
+        memory=int8_bytes,
         lacks=partial(_package, "openvino"),
     )
 
@@ -146,7 +150,7 @@ def _paper(layers: str, engine: str) -> Row:
         make=partial(_torch_int8, layers=layers, engine=engine),
         adapts=layers,
         series=f"torch int8, {engine}",
-        memory=INT8,
+        memory=int8_bytes,
         lacks=partial(_quantized, engine),
     )
 
@@ -157,19 +161,21 @@ ROWS: Mapping[str, Row] = {
     "ours-all": _native("all"),
     "ours-half-portable": _portable("half"),
     "ours-all-portable": _portable("all"),
-    "ours-fp32": Row(summary="our float32 file, nothing adapts", make=_ours_fp32, adapts="none", memory=FP32),
+    "ours-fp32": Row(
+        summary="our float32 file, nothing adapts", make=_ours_fp32, adapts="none", memory=fp32_bytes
+    ),
     "plain-none": Row(
         summary="our int8 file in plain onnxruntime, without leantta, nothing adapts",
         make=partial(_ours, layers="none", engine=PLAIN),
         adapts="none",
         series=STANDARD,
-        memory=INT8,
+        memory=int8_bytes,
     ),
     "onnxruntime-int8": Row(
         summary="int8 by ONNX Runtime's own static quantizer (QDQ, per channel), nothing adapts",
         make=_onnxruntime_int8,
         adapts="none",
-        memory=INT8,
+        memory=int8_bytes,
     ),
     "openvino-none": _vino("none"),
     "openvino-half": _vino("half"),
@@ -178,13 +184,13 @@ ROWS: Mapping[str, Row] = {
         summary="torch float32, eager, the model as it was trained",
         make=partial(_torch_fp32, layers=None),
         adapts="none",
-        memory=FP32,
+        memory=fp32_bytes,
     ),
     "torch-compiled": Row(
         summary="torch float32, torch.compile",
         make=partial(_torch_fp32, layers=None, engine="torch-compiled"),
         adapts="none",
-        memory=FP32,
+        memory=fp32_bytes,
         lacks=_compiler,
     ),
     **{
@@ -192,7 +198,7 @@ ROWS: Mapping[str, Row] = {
             summary=f"torch float32, eager, {_WORDS[layers]}",
             make=partial(_torch_fp32, layers=layers),
             adapts=layers,
-            memory=FP32,
+            memory=fp32_bytes,
         )
         for layers in ("half", "all")
     },
@@ -201,6 +207,11 @@ ROWS: Mapping[str, Row] = {
         for engine in ("x86", "qnnpack")
         for layers in ("none", "half", "all")
     },
+    "torch-realistic-tta": method_row("realistic_tta:paper", "RealisticTTA, torch float32", fp32_bytes),
+    "torch-tent": method_row("tent:paper", "Tent, torch float32", tent_bytes),
+    "torch-eata": method_row("eata:paper", "EATA, torch float32", eata_bytes),
+    "torch-cotta": method_row("cotta:paper", "CoTTA, torch float32, 32 views", cotta_bytes),
+    "torch-cotta-4": method_row("cotta:paper:augmentations=4", "the same with 4 views", cotta_bytes),
 }
 """Each row by its name; the first is what the others are compared with."""
 

@@ -145,6 +145,7 @@ def _open_method(subject: Subject, threads: int) -> Opened:
 
     torch.set_num_threads(threads)
     predictor = torch.load(subject.path, weights_only=False)  # ours, written a moment ago
+    predictor.reset()  # a file keeps no gradients, and those of some methods are windows on one vector
     return Opened(predictor.predict, _nothing, None)
 
 

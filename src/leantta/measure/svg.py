@@ -11,17 +11,26 @@ Anchor = Literal["start", "middle", "end"]
 
 
 def text(
-    x: float, y: float, words: str, *, anchor: Anchor = "start", size: int = 12, bold: bool = False
+    x: float,
+    y: float,
+    words: str,
+    *,
+    anchor: Anchor = "start",
+    size: int = 12,
+    bold: bool = False,
+    colour: str | None = None,
+    turn: int = 0,
 ) -> str:
-    """Return words that begin, are centred or end at x.
+    """Return words that begin, are centred or end at x, turned by so many degrees.
 
     >>> text(1, 2, "a < b")
     '<text x="1.0" y="2.0" font-size="12" fill="#5c6b7a">a &lt; b</text>'
     """
     place = "" if anchor == "start" else f' text-anchor="{anchor}"'
     weight = ' font-weight="600"' if bold else ""
-    fill = INK if bold else SOFT
-    look = f'font-size="{size}" fill="{fill}"{place}{weight}'
+    fill = colour or (INK if bold else SOFT)
+    turned = f' transform="rotate({turn} {x:.1f} {y:.1f})"' if turn else ""
+    look = f'font-size="{size}" fill="{fill}"{place}{weight}{turned}'
     return f'<text x="{x:.1f}" y="{y:.1f}" {look}>{escape(words)}</text>'
 
 
@@ -34,16 +43,32 @@ def rect(x: float, y: float, width: float, height: float, fill: str, title: str 
     )
 
 
-def line(points: Sequence[tuple[float, float]], colour: str = LINE, width: float = 1) -> str:
-    """Return a line through the points."""
+def line(
+    points: Sequence[tuple[float, float]], colour: str = LINE, width: float = 1, dashes: str = ""
+) -> str:
+    """Return a line through the points; `dashes` are lengths of ink and gaps, such as "6 4"."""
     along = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    return f'<polyline points="{along}" fill="none" stroke="{colour}" stroke-width="{width:g}"/>'
+    broken = f' stroke-dasharray="{dashes}"' if dashes else ""
+    return f'<polyline points="{along}" fill="none" stroke="{colour}" stroke-width="{width:g}"{broken}/>'
+
+
+def area(points: Sequence[tuple[float, float]], colour: str) -> str:
+    """Return what the points surround, pale enough to see through."""
+    around = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    return f'<polygon points="{around}" fill="{colour}" fill-opacity="0.15"/>'
 
 
 def dot(x: float, y: float, colour: str, title: str = "") -> str:
     """Return a point of a line."""
     inner = f"<title>{escape(title)}</title>" if title else ""
     return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}">{inner}</circle>'
+
+
+def bubble(x: float, y: float, radius: float, colour: str, title: str = "") -> str:
+    """Return a circle whose size means something; others can be seen through it."""
+    inner = f"<title>{escape(title)}</title>" if title else ""
+    look = f'fill="{colour}" fill-opacity="0.4" stroke="{colour}"'
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" {look}>{inner}</circle>'
 
 
 def document(width: float, height: float, title: str, parts: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ from leantta.data.datasets import dataset_info, model_inputs
 from leantta.errors import MissingFileError, SettingError
 from leantta.export.convert import FileOptions, Precision, convert
 from leantta.measure.decisions import decided
+from leantta.measure.torch_footprint import footprint
 from leantta.methods.torch_predictor import TorchPredictor
 from leantta.models.reference import resolve
 from leantta.models.table import MODELS
@@ -57,7 +58,7 @@ class Network:
         self.inputs, self.held_out, self.inputs_are = _inputs(self.shape)
         self.trained = True
         self.weights_are, self.weights_sha256 = self._load(weights)
-        self.parameters = sum(parameter.numel() for parameter in self.model.parameters())
+        self.footprint = footprint(self.model, torch.from_numpy(self.inputs))
         self._decisions: dict[str, npt.NDArray[np.int64]] = {}
         self._made: set[Path] = set()  # in this run: the folder may have files of another one
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -9,16 +10,13 @@ import torch
 from leantta.data.cifar import load_images
 from leantta.data.datasets import Inputs, dataset_info, model_inputs
 from leantta.evaluate.settings import RunSettings
-from leantta.gates import PaperGate
 from leantta.methods.contender import Contender
 from leantta.methods.options import MethodOptions
-from leantta.methods.table import Subject, choose
+from leantta.methods.subject import Subject
+from leantta.methods.table import choose
 from leantta.methods.torch_predictor import TorchPredictor
 from leantta.models.pretrained import pretrained
 from leantta.models.weights import checkpoint_sha256
-
-SOURCE_IMAGES = 512
-"""How many training images the calibrated gate sees."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +33,7 @@ def check_methods(methods: Sequence[str], options: MethodOptions) -> None:
     """Refuse methods that do not exist, before anything is loaded.
 
     Raises:
-        SettingError: there is no such method, or it takes no layers.
+        SettingError: there is no such method, or it cannot be told that.
     """
     for text in methods:
         choose(text, options)
@@ -52,7 +50,7 @@ def on_torch(
     chosen = [choose(text, options) for text in methods]
     if threads is not None:
         torch.set_num_threads(threads)
-    subject = _subject(model, options, example)
+    subject = _subject(model, example)
     weights_sha256 = checkpoint_sha256(model.name, model.dataset, model.weights)
     return [
         Contender(
@@ -60,28 +58,25 @@ def on_torch(
                 model=model.name,
                 method=method.label,
                 dataset=model.dataset,
-                method_settings=method.settings(),
+                method_settings=method.settings(subject.classes),
                 weights_sha256=weights_sha256,
                 threads=torch.get_num_threads(),
             ),
-            method.method.build(subject, method.options),
+            method.build(subject),
         )
         for method in chosen
     ]
 
 
-def _subject(source: TorchModel, options: MethodOptions, example: Inputs) -> Subject:
+def _subject(source: TorchModel, example: Inputs) -> Subject:
     info = dataset_info(source.dataset)
     model = pretrained(source.name, source.dataset, source.weights)
-    outside = TorchPredictor(model, mean=info.mean, std=info.std)
-    calibration = None
-    if not isinstance(options.gate, PaperGate):
-        pixels = load_images(source.images, source.dataset, "train").images[:SOURCE_IMAGES]
-        calibration = outside.normalized(model_inputs(pixels))
+    loaded = cache(lambda: load_images(source.images, source.dataset, "train").images)
     return Subject(
         model=model,
-        example=outside.normalized(example),
+        example=TorchPredictor(model, mean=info.mean, std=info.std).normalized(example),
         mean=info.mean,
         std=info.std,
-        calibration=calibration,
+        classes=info.num_classes,
+        source=lambda count: model_inputs(loaded()[:count]),
     )

@@ -1,15 +1,17 @@
-"""What a method may be told."""
+"""What LeanTTA may be told."""
 
 from dataclasses import dataclass
 
 from leantta.gates import Gate, PaperGate
+from leantta.memory import StreamMemory
 from leantta.surgery.select import Selector
 
 
 @dataclass(frozen=True, kw_only=True)
 class MethodOptions:
-    """What a method may be told; each uses what concerns it."""
+    """The settings of LeanTTA where a method's text does not give them; baselines bring their own."""
 
     layers: Selector = "half"
     gate: Gate = PaperGate()
     mixture_variance: bool = False
+    memory: StreamMemory | None = None

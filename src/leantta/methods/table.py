@@ -1,110 +1,80 @@
 """The table of methods: a name in, a predictor out.
 
-A method is written `name` or `name:layers`: `none`, `leantta`, `leantta:all`, `leantta:8`.
+A method is written `name` or `name:settings`: `none`, `leantta`, `leantta:all`, `leantta:half:calibrated`,
+`eata:recommended`, `tent:paper:learning_rate=0.01`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 
-import torch
-from torch import Tensor, nn
-
+from leantta.baselines.base import Normalized
+from leantta.baselines.table import BASELINES, DEFAULT_PRESET, config_of
 from leantta.errors import SettingError
 from leantta.evaluate.predictor import Predictor
-from leantta.gates import PaperGate
+from leantta.methods.chosen import Chosen
+from leantta.methods.lean import choose_lean, choose_none
 from leantta.methods.options import MethodOptions
-from leantta.methods.torch_predictor import TorchPredictor
-from leantta.surgery.apply import adapt
-from leantta.surgery.select import Selector, parse_selector
-
-
-@dataclass(frozen=True, kw_only=True)
-class Subject:
-    """What a method is put on: a model, an input it runs on, its normalisation, perhaps source images."""
-
-    model: nn.Module
-    example: Tensor
-    mean: Sequence[float]
-    std: Sequence[float]
-    calibration: Tensor | None = None  # normalised, as the model takes them
+from leantta.methods.subject import Subject
 
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """A method by name."""
+    """A method by name; `choose` is called with what follows the name's colon."""
 
     summary: str
-    build: Callable[[Subject, MethodOptions], Predictor]
-    takes_layers: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class Chosen:
-    """A method with its options, and the name it goes by in records."""
-
-    label: str
-    method: Method
-    options: MethodOptions
-
-    def settings(self) -> dict[str, object]:
-        """Return what decides its predictions, as plain values for a record."""
-        if not self.method.takes_layers:
-            return {}
-        layers = self.options.layers
-        return {
-            "layers": layers if isinstance(layers, str | int | float) else list(layers),
-            "gate": type(self.options.gate).__name__,
-            **asdict(self.options.gate),
-            "mixture_variance": self.options.mixture_variance,
-        }
+    choose: Callable[[str, MethodOptions], Chosen]
 
 
 def choose(text: str, options: MethodOptions) -> Chosen:
-    """Return the method that a text such as `leantta:all` names; what follows the colon overrides the layers.
+    """Return the method that a text names; what follows the colon goes before the options.
 
-    >>> choose("leantta:all", MethodOptions()).options.layers
-    'all'
+    >>> choose("leantta:all", MethodOptions()).label, choose("tent", MethodOptions()).label
+    ('leantta:all', 'tent:paper')
+
+    Raises:
+        SettingError: there is no such method, or it cannot be told that.
     """
-    name, colon, layers = text.partition(":")
+    name, _, rest = text.partition(":")
     if name not in METHODS:
-        raise SettingError(f"no method is called {name!r}; the methods are {', '.join(METHODS)}")
-    method = METHODS[name]
-    if colon and not method.takes_layers:
-        raise SettingError(f"{name!r} adapts no layers, so {text!r} says too much; write {name!r}")
-    selector = parse_selector(layers) if colon else options.layers
-    chosen = MethodOptions(layers=selector, gate=options.gate, mixture_variance=options.mixture_variance)
-    label = f"{name}:{_short(selector)}" if method.takes_layers else name
-    return Chosen(label=label, method=method, options=chosen)
+        near = get_close_matches(name, METHODS, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise SettingError(f"no method is called {name!r}; the methods are {', '.join(METHODS)}.{hint}")
+    return METHODS[name].choose(rest, options)
 
 
-def _short(selector: Selector) -> str:
-    return str(selector) if isinstance(selector, str | int | float) else ",".join(selector)
+def _baseline(name: str) -> Callable[[str, MethodOptions], Chosen]:
+    def chosen(text: str, options: MethodOptions) -> Chosen:
+        del options  # they are LeanTTA's
+        config_of(name, text, 10)  # a wrong word is found before anything is loaded
 
+        def build(subject: Subject) -> Predictor:
+            return BASELINES[name].make(
+                Normalized(subject.model, subject.mean, subject.std),
+                config_of(name, text, subject.classes),
+                classes=subject.classes,
+                source=subject.source,
+            )
 
-def _none(subject: Subject, options: MethodOptions) -> Predictor:
-    del options  # it has none
-    return TorchPredictor(subject.model, mean=subject.mean, std=subject.std)
-
-
-def _leantta(subject: Subject, options: MethodOptions) -> Predictor:
-    needs_images = not isinstance(options.gate, PaperGate)
-    with torch.no_grad():
-        lean = adapt(
-            subject.model,
-            subject.example,
-            options.layers,
-            gate=options.gate,
-            calibration=subject.calibration if needs_images else None,
-            mixture_variance=options.mixture_variance,
+        starts_with_preset = text and "=" not in text.partition(":")[0]
+        words = text if starts_with_preset else ":".join(filter(None, (DEFAULT_PRESET, text)))
+        return Chosen(
+            label=f"{name}:{words}",
+            settings=lambda classes: asdict(config_of(name, text, classes)),
+            build=build,
         )
-    return TorchPredictor(lean, mean=subject.mean, std=subject.std)
+
+    return chosen
 
 
 METHODS: Mapping[str, Method] = {
-    "none": Method(summary="the model as it was trained", build=_none, takes_layers=False),
+    "none": Method(summary="the model as it was trained", choose=choose_none),
     "leantta": Method(
-        summary="each input adapts the selected BatchNorms, the rest is fused",
-        build=_leantta,
-        takes_layers=True,
+        summary="each input adapts the selected BatchNorms, the rest is fused", choose=choose_lean
     ),
+    **{
+        name: Method(summary=row.summary, choose=_baseline(name))
+        for name, row in BASELINES.items()
+        if name != "source"  # it is called none here
+    },
 }

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from leantta.errors import NoLayerMatchedError, SettingError
 from leantta.functional import Spread, wide
 from leantta.gates import CalibratedGate, Gate, GateName, gate_of
+from leantta.memory import StreamMemory
 from leantta.nn import AdaptiveNorm, ChannelAffine
 from leantta.surgery.fuse import fuse
 from leantta.surgery.layers import (
@@ -34,11 +35,13 @@ def adapt(
     calibration: Tensor | Iterable[Tensor] | None = None,
     mixture_variance: bool = False,
     adapt_vectors: bool = False,
+    memory: StreamMemory | None = None,
 ) -> nn.Module:
     """Return a copy of the model whose selected BatchNorm layers adapt to each input; the others are fused.
 
     `example` is an input the model runs on. The calibrated gate needs `calibration`: source images as the
-    model takes them, one tensor or batches. See `plan` for what each layer will do and why.
+    model takes them, one tensor or batches. With a `memory` the layers remember the inputs before, until
+    `leantta.nn.forget`; without, a call leaves no trace. See `plan` for what each layer will do and why.
 
     >>> import torch
     >>> model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8))
@@ -61,6 +64,7 @@ def adapt(
         spreads=spreads,
         mixture_variance=mixture_variance,
         adapt_vectors=adapt_vectors,
+        memory=memory,
     )
 
 
@@ -72,6 +76,7 @@ def apply(
     spreads: Mapping[str, Spread] | None = None,
     mixture_variance: bool = False,
     adapt_vectors: bool = False,
+    memory: StreamMemory | None = None,
 ) -> nn.Module:
     """Return a copy of the model in eval mode, changed as planned; the calibrated gate needs `spreads`.
 
@@ -87,7 +92,7 @@ def apply(
     for row in plan.rows:
         norm = norms[row.name]
         if row.action is Action.ADAPT:
-            layer = _adaptive(norm, chosen, mixture_variance, adapt_vectors)
+            layer = _adaptive(norm, chosen, mixture_variance, adapt_vectors, memory)
             if spreads is not None:
                 layer.mean_spread, layer.var_spread = (value.clone() for value in spreads[row.name])
             new[norm] = _with_followers(layer, norm)
@@ -119,7 +124,9 @@ def _check(
             )
 
 
-def _adaptive(norm: BatchNorm, gate: Gate, mixture_variance: bool, adapt_vectors: bool) -> AdaptiveNorm:
+def _adaptive(
+    norm: BatchNorm, gate: Gate, mixture_variance: bool, adapt_vectors: bool, memory: StreamMemory | None
+) -> AdaptiveNorm:
     """Return an adaptive layer with the parameters and statistics of a BatchNorm."""
     kind = adaptive_type(norm)
     assert kind is not None  # the planner adapts no unknown subclass
@@ -130,6 +137,7 @@ def _adaptive(norm: BatchNorm, gate: Gate, mixture_variance: bool, adapt_vectors
         affine=norm.affine,
         mixture_variance=mixture_variance,
         adapt_vectors=adapt_vectors,
+        memory=memory,
     )
     layer.weight, layer.bias = norm.weight, norm.bias
     source = source_stats(norm)

@@ -1,0 +1,1 @@
+"""Other methods of test-time adaptation, one file each, behind one protocol."""
