@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from leantta.errors import SettingError
+from leantta.measure.analytic import Footprint
 from leantta.measure.request import list_rows
 from leantta.measure.rows import ROWS, choose_rows
 
@@ -22,18 +23,18 @@ def test_an_unknown_row_is_refused_with_those_that_are_known() -> None:
         choose_rows(["ours-none", "tent"])
 
 
-class Tiny:
-    """All that the memory figures of these rows ask of a network."""
-
-    parameters = 100
+METHODS = {"torch-realistic-tta": 400, "torch-tent": 548, "torch-eata": 536}
+METHODS |= dict.fromkeys(("torch-cotta", "torch-cotta-4"), 2580)
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_a_row_says_what_it_is(name: str) -> None:
     row = ROWS[name]
     assert row.summary
-    assert row.adapts in ("none", "half", "all")
-    assert row.memory(Tiny) == 100 * (4 if "fp32" in name or name == "torch-compiled" else 1)  # type: ignore[arg-type]
+    assert row.adapts in ((None,) if name in METHODS else ("none", "half", "all"))
+    plain = 100 * (4 if "fp32" in name or name == "torch-compiled" else 1)
+    tiny = Footprint(parameters=100, norms=3, last_norm=1, layers=5)
+    assert row.memory(tiny, 7) == METHODS.get(name, plain)
     assert row.missing() is None or isinstance(row.missing(), str)
 
 

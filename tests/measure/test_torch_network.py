@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from leantta.errors import SettingError
+from leantta.measure.analytic import fp32_bytes
 from leantta.measure.bench import BenchSettings, run_bench
 from leantta.measure.candidates import from_network
-from leantta.measure.rows import FP32, ROWS, method_row
+from leantta.measure.rows import ROWS, method_row
 from leantta.measure.subjects import open_subject
 from leantta.measure.torch_network import CALIBRATION, CHECKED, Network
 
@@ -57,15 +58,15 @@ def test_a_model_whose_inputs_are_not_known_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_method_is_a_row_with_one_entry(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tent and others will be such entries; here the method that is there already."""
-    entry = method_row("leantta:half", "LeanTTA as it is evaluated", FP32, adapts="half")
+    """Tent and others are such entries, too; here one whose decisions are known."""
+    entry = method_row("leantta:half", "LeanTTA as it is evaluated", fp32_bytes, adapts="half")
     monkeypatch.setattr("leantta.measure.candidates.ROWS", {**ROWS, "leantta": entry})
     few = BenchSettings(sessions=1, rounds=2, warm_up=1, processes=1)
     found = run_bench(from_network(network, ["torch-fp32-half", "leantta"]), few)
     eager, method = found.rows
     assert (method.unavailable, method.engine) == (None, "torch-method")
     assert eager.agreement == method.agreement == 1.0
-    assert method.analytic_bytes == 4 * network.parameters
+    assert method.analytic_bytes == 4 * network.footprint.parameters
     assert len(method.processes) == 1
     np.testing.assert_allclose(
         open_subject(entry.make(network), 1).run(network.held_out[:4]),

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from leantta.baselines.augment_images import augmented
 from leantta.baselines.balanced_memory import TimelyMemory
-from leantta.baselines.base import Baseline, Config, check_range
+from leantta.baselines.base import BELOW_ONE, Baseline, Config, check_range
 from leantta.baselines.entropy import entropy
 from leantta.baselines.flat import descend, flattened
 from leantta.baselines.norms import SourceNorm, affine_parameters, batch_stats, replace_norms
@@ -41,8 +41,8 @@ class RottaConfig(Config):
     def __post_init__(self) -> None:
         """Refuse settings that mean nothing."""
         check_range("learning_rate", self.learning_rate, 0)
-        check_range("beta1", self.beta1, 0, 1)
-        check_range("beta2", self.beta2, 0, 1)
+        check_range("beta1", self.beta1, 0, BELOW_ONE)
+        check_range("beta2", self.beta2, 0, BELOW_ONE)
         check_range("capacity", self.capacity, 1)
         check_range("every", self.every, 1)
         check_range("statistics_momentum", self.statistics_momentum, 0, 1)

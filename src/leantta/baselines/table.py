@@ -69,7 +69,7 @@ BASELINES: Mapping[str, BaselineEntry] = {
     "tent": BaselineEntry(
         summary="entropy of the batch, Adam on scales and offsets",
         make=Tent,
-        presets={"paper": lambda _: TentConfig(), "recommended": lambda _: TentConfig(learning_rate=2.5e-4)},
+        presets={"paper": lambda _: TentConfig(), "recommended": lambda _: TentConfig()},
     ),
     "eata": BaselineEntry(
         summary="entropy of sure and novel samples, held near the source by its Fisher information",

@@ -17,6 +17,7 @@ from leantta.cli.download import download
 from leantta.cli.evaluation import evaluation
 from leantta.cli.inspection import inspection
 from leantta.cli.report import report
+from leantta.cli.reproduce import reproduce
 from leantta.cli.run import run
 from leantta.cli.train import train
 from leantta.cli.verify import verify
@@ -39,7 +40,10 @@ def cli() -> None:
     """
 
 
-for command in (demo, inspection, convert, evaluation, report, corrupt, download, run, verify, bench, train):
+for command in (
+    *(demo, inspection, convert, evaluation, report, corrupt, download, run, verify, bench, train),
+    reproduce,
+):
     cli.add_command(command)
 
 

@@ -106,6 +106,7 @@ def _notes(record: BenchRecord) -> list[str]:
     settings = record.settings
     calls = f"{settings['sessions']} sessions of {settings['rounds']} rounds"
     slow = any(row.every > 1 for row in record.measured)
+    gradients = any(row.engine == "torch-method" for row in record.measured)
     notes = [
         f"{f'{record.model}, ' if record.model else ''}{record.conditions}.",
         f"All rows take turns: {calls}{', slow rows in fewer of them' if slow else ''}; "
@@ -113,7 +114,8 @@ def _notes(record: BenchRecord) -> list[str]:
         f"ratio: to {record.base} in the same round; median and bootstrap over sessions and rounds.",
         f"images/s: at batch {settings['throughput_batch']}. peak, start (import, load, first prediction): "
         "of fresh processes.",
-        "paper: the paper's memory figure, parameters alone. same: decides like torch in float32.",
+        f"paper: the paper's memory figure, parameters {'and gradients' if gradients else 'alone'}. "
+        "same: decides like torch in float32.",
     ]
     if record.energy["unmeasurable"]:
         notes.append(f"Energy: not measurable here: {record.energy['unmeasurable']}.")

@@ -1,0 +1,95 @@
+"""The paper's protocol as runs: how many images a stream has at each scale, and what a row's method is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from leantta.data.corruptions.names import NAMES, SEVERITIES
+from leantta.data.stream_table import StreamOptions
+from leantta.reproduce.run_record import Run
+from leantta.reproduce.target import Scale, Setting
+
+MODELS: Mapping[str, str] = {"resnet18": "ResNet18", "mobilenet_v2": "MobileNetV2"}
+DATASETS: Mapping[str, str] = {"cifar10": "CIFAR-10-C", "cifar100": "CIFAR-100-C"}
+
+BATCH_OF_STATELESS = 16
+"""A method that sees each image by itself is run in batches, which is faster and decides the same."""
+
+STEPS: Mapping[str, int] = {
+    "abrupt": len(NAMES) * len(SEVERITIES),
+    "gradual": 2 * len(NAMES) * len(SEVERITIES),
+}
+"""The cells or steps of each stream."""
+
+IMAGES: Mapping[Scale, Mapping[str, int]] = {
+    "quick": {"abrupt": 10, "gradual": 5},
+    "full": {"abrupt": 100, "gradual": 100},
+}
+"""Of each cell or step."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One line of a table: a method as the paper runs it, or one of ours."""
+
+    label: str
+    variant: str  # the batch size, int8, which layers
+    method: str  # `cotta` and `realistic_tta` stand for the settings of the scale and the stream
+    batch_size: int = BATCH_OF_STATELESS
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """By which the paper's cells are found."""
+        return self.label, self.variant
+
+    def text(self, scale: Scale, stream: str) -> str:
+        """Return the method as the table of methods knows it."""
+        if self.method == "cotta":
+            return "cotta:paper:augmentations=4" if scale == "quick" else "cotta:paper"
+        if self.method == "realistic_tta":
+            return "realistic_tta:paper" if stream == "abrupt" else "realistic_tta:paper-gradual"
+        return self.method
+
+
+NONE = Row(label="None", variant="batch 1", method="none")
+NONE_INT8 = Row(label="None", variant="int8", method="int8:none")
+LEAN = Row(label="LeanTTA", variant="batch 1", method="leantta:half")
+LEAN_INT8 = Row(label="LeanTTA", variant="int8", method="int8:half")
+CALIBRATED = Row(label="LeanTTA, calibrated gate", variant="batch 1", method="leantta:half:calibrated")
+REMEMBERING = Row(
+    label="LeanTTA, calibrated gate, stream mode",
+    variant="batch 1",
+    method="leantta:half:calibrated:memory",
+    batch_size=1,
+)
+
+
+def batched(label: str, method: str, batch_size: int) -> Row:
+    """Return the row of a method that depends on the batch."""
+    return Row(label=label, variant=f"batch {batch_size}", method=method, batch_size=batch_size)
+
+
+def stream_run(setting: Setting, model: str, dataset: str, stream: str, row: Row, seed: int) -> Run:
+    """Return the run of a row over the abrupt or the gradual stream."""
+    images = IMAGES[setting.scale][stream]
+    return Run(
+        model=model,
+        dataset=dataset,
+        method=row.text(setting.scale, stream),
+        stream=stream,
+        options=StreamOptions(seed=seed, images=images),
+        inputs=images * STEPS[stream],
+        batch_size=row.batch_size,
+    )
+
+
+def cell_run(setting: Setting, corruption: str, row: Row, images: int, seed: int) -> Run:
+    """Return the run of a row on ResNet18 over one corruption of CIFAR-10-C at severity 5."""
+    return Run(
+        model="resnet18",
+        dataset="cifar10",
+        method=row.text(setting.scale, "one_cell"),
+        stream="one_cell",
+        options=StreamOptions(seed=seed, images=images, corruption=corruption, severity=SEVERITIES[-1]),
+        inputs=images,
+        batch_size=row.batch_size,
+    )

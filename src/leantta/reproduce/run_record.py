@@ -1,0 +1,155 @@
+"""Runs of a method over a stream, and their records found again.
+
+A record counts if what it says of itself is what a run would say today: model, checkpoint, images, stream,
+method and its settings, batch size. What cannot be known here, such as the hash of images that are not at
+hand, is not compared, so that records can be shown without them.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+from leantta.data.cells import GeneratedCells
+from leantta.data.cifar import load_images
+from leantta.data.datasets import dataset_info
+from leantta.data.stream_table import StreamOptions, build_stream
+from leantta.evaluate.record import Record, read_record
+from leantta.evaluate.settings import canonical
+from leantta.reproduce.at_hand import checkpoint_sha256
+from leantta.reproduce.model_files import file_name
+from leantta.reproduce.target import Setting
+
+FILE = "int8:"
+"""What a method begins with that is a file: `int8:half` is the file whose first half adapts."""
+
+BIRDS = "birdvox"
+"""The one dataset that is sound: a yes-no question, one logit."""
+
+THREADS = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One method on one model over one stream: one record."""
+
+    model: str
+    dataset: str
+    method: str  # of the table of methods, or int8:LAYERS
+    stream: str
+    options: StreamOptions
+    inputs: int  # of the stream
+    batch_size: int
+
+    @property
+    def layers(self) -> str | None:
+        """Which layers adapt in the file that is run; None if it is no file."""
+        return self.method.removeprefix(FILE) if self.method.startswith(FILE) else None
+
+    @property
+    def label(self) -> str:
+        """What records call the method."""
+        return self.method if self.layers is None else file_name(self.model, self.dataset, self.layers)
+
+
+def record_of(run: Run, setting: Setting) -> Record | None:
+    """Return the finished record of a run; None if there is none.
+
+    Raises:
+        RecordError: it is damaged.
+    """
+    path = find_record(run, setting)
+    return None if path is None else read_record(path)
+
+
+def find_record(run: Run, setting: Setting) -> Path | None:
+    """Return the file with the finished record of a run, the newest of several; None if there is none."""
+    wanted = _known(run)
+    found: list[tuple[int, Path]] = []
+    for path in setting.folder.glob(
+        f"{run.model}-{run.dataset}-{run.stream}-*-seed{run.options.seed}-*.jsonl"
+    ):
+        about = path.stat()
+        recipe = _finished(path, about.st_size, about.st_mtime_ns)
+        if recipe is None or any(recipe.get(key) != value for key, value in wanted.items()):
+            continue
+        if _same_stream(run, setting, recipe["stream"]):
+            found.append((about.st_mtime_ns, path))
+    return max(found)[1] if found else None
+
+
+def _known(run: Run) -> dict[str, Any]:
+    """Return what the recipe of a record must say, but for the stream."""
+    known: dict[str, Any] = {
+        "model": run.model,
+        "dataset": run.dataset,
+        "method": run.label,
+        "batch_size": run.batch_size,
+        "threads": THREADS,
+    }
+    try:
+        sha256 = checkpoint_sha256(run.model, run.dataset)
+        settings = None if run.layers else _method_settings(run.method, _classes(run.dataset))
+    except ModuleNotFoundError:  # without torch nothing can be run, only shown
+        return known
+    return {
+        **known,
+        **({} if sha256 is None else {"weights_sha256": sha256}),
+        **({} if settings is None else {"method_settings": settings}),
+    }
+
+
+def _classes(dataset: str) -> int:
+    return 1 if dataset == BIRDS else dataset_info(dataset).num_classes
+
+
+@lru_cache
+def _method_settings(method: str, classes: int) -> dict[str, Any]:
+    from leantta.methods.options import MethodOptions
+    from leantta.methods.table import choose
+
+    found: dict[str, Any] = json.loads(canonical(choose(method, MethodOptions()).settings(classes)))
+    return found
+
+
+def _same_stream(run: Run, setting: Setting, described: Mapping[str, Any]) -> bool:
+    images = setting.images.get(run.dataset)
+    if images is not None:
+        return described == _described(images, run.dataset, run.stream, run.options)
+    told = described["settings"]
+    wanted = (run.stream, run.options.seed, run.inputs, run.options.corruption, run.options.severity)
+    return wanted == (
+        *(described[key] for key in ("name", "seed", "inputs")),
+        *(told.get(key) for key in ("corruption", "severity")),
+    )
+
+
+@cache
+def _described(images: Path, dataset: str, stream: str, options: StreamOptions) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(
+        canonical(build_stream(stream, corrupted_images(images, dataset), options).describe())
+    )
+    return found
+
+
+@lru_cache(maxsize=2)
+def corrupted_images(images: Path, dataset: str) -> GeneratedCells:
+    """Return the test images of a dataset, corrupted as they are asked for."""
+    return GeneratedCells(load_images(images, dataset, "test"))
+
+
+@cache
+def _finished(path: Path, size: int, changed: int) -> dict[str, Any] | None:
+    """Return the recipe of a record that is finished; None if it is not, or is no record."""
+    del changed
+    with path.open("rb") as file:
+        first = file.readline()
+        file.seek(max(size - 200, 0))
+        last = file.read().rpartition(b"\n")[0].rpartition(b"\n")[2]
+    try:
+        recipe: dict[str, Any] = json.loads(first)["recipe"]
+        return recipe if "finished" in json.loads(last) else None
+    except (ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,44 @@
+"""The int8 files of a reproduction: made once, and anew for other weights."""
+
+from pathlib import Path
+
+import pytest
+
+from leantta.progress import silent
+from leantta.reproduce import at_hand, model_files
+from leantta.reproduce.accuracy import accuracy_job
+from leantta.reproduce.protocol import NONE_INT8, cell_run
+from leantta.reproduce.run_record import record_of
+from leantta.reproduce.target import Setting
+
+
+def test_a_file_is_made_run_and_not_taken_for_one_of_other_weights(
+    tmp_path: Path, sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_files, "CALIBRATION_IMAGES", 16)  # 512 take half a minute
+    setting = Setting(
+        scale="quick", images={"cifar10": sample}, records=tmp_path / "records", work=tmp_path / "work"
+    )
+    run = cell_run(setting, "fog", NONE_INT8, 32, 0)
+    job = accuracy_job(run)
+    [file] = job.needs
+    assert not file.done(setting)
+    file.run(setting, silent)
+    assert file.done(setting)
+    job.run(setting, silent)
+    assert job.done(setting)
+    record = record_of(run, setting)
+    assert record is not None
+    assert record.method == "resnet18_cifar10_none.onnx"
+    assert record.header.recipe["method_settings"]["precision"] == "int8"
+    assert record.correct.mean() > 0.3  # fog at severity 5; chance is 0.1
+
+    path = setting.work / "resnet18_cifar10_none.onnx"
+    other = tmp_path / "resnet18_cifar10.safetensors"
+    other.write_bytes(b"other weights")
+    monkeypatch.setattr(at_hand, "checkpoint", lambda *_: other)
+    assert not file.done(setting)
+    monkeypatch.undo()
+    assert file.done(setting)
+    path.write_bytes(path.read_bytes()[:-100])
+    assert not file.done(setting)
