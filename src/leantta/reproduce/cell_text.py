@@ -19,7 +19,7 @@ def cell(counted: Sequence[Tally | None], paper: float | None, missing: str = NO
     """Return a cell from what was counted with each seed, None where there is no record.
 
     >>> cell([Tally(80, 100)], 79.1), cell([None], 79.1), cell([Tally(8, 9), None], None)
-    ('80.0±7.8 (79.1)', 'not run (79.1)', '88.9±19.8 [1 of 2 seeds]')
+    ('80.0±7.8 (79.1)', 'not run (79.1)', '88.9±20.8 [1 of 2 seeds]')
     """
     return beside(ours(counted, missing), paper)
 

@@ -6,15 +6,10 @@ from pathlib import Path
 from leantta.errors import ArtifactError
 from leantta.progress import Progress
 from leantta.reproduce.at_hand import checkpoint_sha256
+from leantta.reproduce.costs import CONVERTING_SECONDS
 from leantta.reproduce.target import Job, Setting
 
-LAYERS = ("none", "half", "all")
-"""Which BatchNorms adapt in a file."""
-
 CALIBRATION_IMAGES = 512
-
-SECONDS = 20.0
-"""Guess of what a conversion takes."""
 
 
 def file_name(model: str, dataset: str, layers: str) -> str:
@@ -37,7 +32,7 @@ def file_job(model: str, dataset: str, layers: str) -> Job:
         name=f"{model} {dataset} int8 file, {layers} adapt",
         run=partial(_make, model, dataset, layers),
         done=partial(_is_made, model, dataset, layers),
-        seconds=SECONDS,
+        seconds=CONVERTING_SECONDS[model],
     )
 
 

@@ -67,17 +67,17 @@ def record_of(run: Run, setting: Setting) -> Record | None:
 def find_record(run: Run, setting: Setting) -> Path | None:
     """Return the file with the finished record of a run, the newest of several; None if there is none."""
     wanted = _known(run)
-    found: list[tuple[int, Path]] = []
+    found: list[tuple[str, int, Path]] = []  # a clone has lost the times of its files, so they come second
     for path in setting.folder.glob(
         f"{run.model}-{run.dataset}-{run.stream}-*-seed{run.options.seed}-*.jsonl"
     ):
         about = path.stat()
-        recipe = _finished(path, about.st_size, about.st_mtime_ns)
-        if recipe is None or any(recipe.get(key) != value for key, value in wanted.items()):
+        header = _finished(path, about.st_size, about.st_mtime_ns)
+        if header is None or any(header["recipe"].get(key) != value for key, value in wanted.items()):
             continue
-        if _same_stream(run, setting, recipe["stream"]):
-            found.append((about.st_mtime_ns, path))
-    return max(found)[1] if found else None
+        if _same_stream(run, setting, header["recipe"]["stream"]):
+            found.append((header["started"], about.st_mtime_ns, path))
+    return max(found)[-1] if found else None
 
 
 def _known(run: Run) -> dict[str, Any]:
@@ -142,14 +142,15 @@ def corrupted_images(images: Path, dataset: str) -> GeneratedCells:
 
 @cache
 def _finished(path: Path, size: int, changed: int) -> dict[str, Any] | None:
-    """Return the recipe of a record that is finished; None if it is not, or is no record."""
+    """Return the first line of a record that is finished; None if it is not, or is no record."""
     del changed
     with path.open("rb") as file:
         first = file.readline()
         file.seek(max(size - 200, 0))
         last = file.read().rpartition(b"\n")[0].rpartition(b"\n")[2]
     try:
-        recipe: dict[str, Any] = json.loads(first)["recipe"]
-        return recipe if "finished" in json.loads(last) else None
-    except (ValueError, KeyError, TypeError):
+        header: dict[str, Any] = json.loads(first)
+        whole = "finished" in json.loads(last) and {"recipe", "started"} <= header.keys()
+    except (ValueError, TypeError, AttributeError):
         return None
+    return header if whole else None
