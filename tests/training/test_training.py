@@ -114,7 +114,7 @@ def test_too_few_images_are_refused(data, tmp_path):
 def test_a_loss_that_diverges_is_an_error(data, tmp_path):
     run = training(data, tmp_path / "t")
     with torch.no_grad():
-        run.model[-1].bias.fill_(float("nan"))
+        next(run.model.parameters()).fill_(float("nan"))
     with pytest.raises(SettingError, match="diverged"):
         list(run.run())
 

@@ -30,6 +30,9 @@ Floats = npt.NDArray[np.float32]
 CALIBRATION, CHECKED = 128, 64
 """How many inputs the ranges are found on, and how many the rows' decisions are compared on."""
 
+NOISE = 32
+"""As many of either where they are noise, of which more would tell no more."""
+
 SAMPLE = Path(__file__).resolve().parents[3] / "examples" / "cifar10_sample.npz"
 """Real images, in a clone of the repository; elsewhere inputs are noise."""
 
@@ -155,8 +158,8 @@ def _inputs(shape: tuple[int, ...]) -> tuple[Floats, Floats, str]:
         )
         return source, held_out, SAMPLE.name
     random = np.random.default_rng(0)
-    noise = random.standard_normal((CALIBRATION + CHECKED, *shape), np.float32)
-    return noise[:CALIBRATION], noise[CALIBRATION:], "noise"
+    noise = random.standard_normal((2 * NOISE, *shape), np.float32)
+    return noise[:NOISE], noise[NOISE:], "noise"
 
 
 def _tame_(model: nn.Module, inputs: torch.Tensor) -> None:

@@ -47,7 +47,7 @@ SECONDS: dict[Scale, dict[tuple[str, int], float]] = {
         ("resnet18", 64): 60,
         ("mobilenet_v2", 1): 110,
         ("mobilenet_v2", 16): 40,
-        ("vggish", 1): 70,
+        ("vggish", 1): 90,
     },
     "full": {
         ("resnet18", 1): 500,
