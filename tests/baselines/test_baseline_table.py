@@ -19,7 +19,7 @@ def test_every_baseline_has_the_default_preset(name):
     [
         ("tent:", 10, TentConfig(learning_rate=1e-3)),
         ("tent:learning_rate=0.01", 10, TentConfig(learning_rate=0.01)),
-        ("tent:recommended:beta1=0.8:seed=3", 10, TentConfig(learning_rate=2.5e-4, beta1=0.8, seed=3)),
+        ("tent:recommended:beta1=0.8:seed=3", 10, TentConfig(beta1=0.8, seed=3)),
         ("alpha_bn:recommended:prior=2.5", 10, AlphaBnConfig(prior=2.5)),
         ("eata:paper", 10, EataConfig(learning_rate=2.5e-4, similarity=0.05, fisher_weight=2000.0)),
         ("eata:recommended", 2, EataConfig(similarity=0.4, fisher_weight=1.0)),

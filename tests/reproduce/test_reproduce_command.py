@@ -1,5 +1,7 @@
 """`leantta reproduce` as a user meets it, with a small target in the place of the paper's."""
 
+from __future__ import annotations
+
 import json
 import os
 import signal
@@ -8,12 +10,17 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from conftest import CHECKOUT, Done, Run
+if TYPE_CHECKING:  # at run time another folder's conftest may be the one that is loaded
+    from conftest import Done, Run
+
 from leantta.reproduce.target import Page, Target
 from reproduce.little_jobs import job
+
+CHECKOUT = Path(__file__).resolve().parents[2]
 
 SCRIPT = """
 from leantta.cli.main import main

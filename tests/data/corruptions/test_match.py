@@ -176,6 +176,7 @@ def check_accuracy(reference: Reference, count_right: Count, seeds: range, sourc
     assert abs(np.mean(list(gap.values()))) <= 1.5, gap
 
 
+@pytest.mark.slow
 def test_same_accuracy(whole: Reference, count_right: Count) -> None:
     check_accuracy(whole, count_right, range(2), window_source())
 
