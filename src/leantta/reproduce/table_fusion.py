@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping
 
-from leantta.errors import MissingFileError
-from leantta.measure.record import BenchRecord, read_bench
 from leantta.measure.table import figures_of
 from leantta.reproduce import cell_text
 from leantta.reproduce.accuracy import accuracy_job
 from leantta.reproduce.at_hand import lack
-from leantta.reproduce.bench_jobs import bench_job, bench_record
+from leantta.reproduce.bench_jobs import bench_job, nearest_record
 from leantta.reproduce.paper_cells import FUSION_MS
 from leantta.reproduce.protocol import LEAN_INT8, MODELS, NONE, NONE_INT8, Row, stream_run
 from leantta.reproduce.target import Job, Page, Setting, Target
@@ -41,7 +39,7 @@ def _jobs(setting: Setting) -> list[Job]:
 
 
 def _page(setting: Setting) -> Page:
-    measured = {model: _bench(setting, model) for model in MODELS}
+    measured = {model: nearest_record(model, setting)[0] for model in MODELS}
     times = {
         model: {} if record is None else {row.name: row.median_ms for row in figures_of(record)}
         for model, record in measured.items()
@@ -76,17 +74,6 @@ def _page(setting: Setting) -> Page:
         markdown="\n\n".join([Table(tuple(header), tuple(body)).markdown(), "\n".join(notes)]),
         lacking=cell_text.lacking(setting, [(model, DATASET) for model in MODELS]),
     )
-
-
-def _bench(setting: Setting, model: str) -> BenchRecord | None:
-    """Return the benchmark of this scale, else the one that `leantta bench` left beside the records."""
-    found = bench_record(model, 1, setting)
-    if found is not None:
-        return found
-    try:
-        return read_bench(setting.records.parent / f"bench_{model}.json")
-    except MissingFileError:
-        return None
 
 
 def _accuracy(setting: Setting, model: str, row: Row) -> str:
