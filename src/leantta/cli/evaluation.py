@@ -15,12 +15,7 @@ STREAMS = "abrupt, gradual, severity5, correlated, one_cell, clean"
     "--model",
     help="resnet18, mobilenet_v2, your own (file.py:function), or a file made by `leantta convert`.",
 )
-@click.option(
-    "--images",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="CIFAR: an .npz (x_train y_train x_test y_test) or a folder in an official layout.",
-)
+@options.images
 @options.weights
 @options.dataset
 @click.option(

@@ -16,6 +16,12 @@ weights = click.option(
     help="Checkpoint in safetensors. Where trained weights are needed, the default is\n"
     "weights/MODEL_DATASET.safetensors.",
 )
+images = click.option(
+    "--images",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="CIFAR: an .npz (x_train y_train x_test y_test) or a folder in an official layout.",
+)
 dataset = click.option(
     "--dataset",
     type=click.Choice(["cifar10", "cifar100"]),

@@ -12,12 +12,7 @@ from leantta.progress import Bar
 
 @click.command()
 @click.argument("model")
-@click.option(
-    "--images",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="CIFAR: an .npz (x_train y_train x_test y_test) or a folder in an official layout.",
-)
+@options.images
 @options.dataset
 @click.option(
     "-o",
