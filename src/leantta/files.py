@@ -1,5 +1,6 @@
 """Files appear whole or not at all."""
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +34,11 @@ def replacing(target: Path) -> Iterator[Path]:
         raise StorageError(f"cannot write {target}: {e.strerror or e}. Nothing was changed.") from e
     finally:
         part.unlink(missing_ok=True)
+
+
+def sha256_of(path: Path) -> str:
+    """Return the hash of a file's content."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def existing(path: Path, what: str, hint: str = "Check the path.") -> Path:

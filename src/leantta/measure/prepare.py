@@ -1,6 +1,5 @@
 """Make what is to be measured, and try each once: what does not run here is recorded with the reason."""
 
-import hashlib
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -8,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from leantta.files import sha256_of
 from leantta.measure.candidates import Candidate
 from leantta.measure.decisions import decided
 from leantta.measure.record import RowRecord
@@ -86,7 +86,7 @@ def _tried(
         row,
         engine=subject.engine,
         size_bytes=subject.path.stat().st_size,
-        sha256=hashlib.sha256(subject.path.read_bytes()).hexdigest(),
+        sha256=sha256_of(subject.path),
         agreement=_agreement(candidate, opened, larger_batch) if larger is not None else None,
         notes=notes,
     )

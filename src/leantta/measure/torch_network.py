@@ -1,6 +1,5 @@
 """The network that rows are made from: its weights, inputs, files, and what it says in float32."""
 
-import hashlib
 import logging
 import re
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from leantta.data.cifar import load_images
 from leantta.data.datasets import dataset_info, model_inputs
 from leantta.errors import MissingFileError, SettingError
 from leantta.export.convert import FileOptions, Precision, convert
+from leantta.files import sha256_of
 from leantta.measure.decisions import decided
 from leantta.measure.torch_footprint import footprint
 from leantta.methods.torch_predictor import TorchPredictor
@@ -76,7 +76,7 @@ class Network:
             _tame_(self.model, torch.from_numpy(self.inputs))
             return "random (seed 0), as there is no checkpoint; times do not depend on them", None
         load_weights(self.model, file)
-        return file.name, hashlib.sha256(file.read_bytes()).hexdigest()
+        return file.name, sha256_of(file)
 
     def adapted(self, layers: str) -> nn.Module:
         """Return the model with these layers adapting and the others fused."""

@@ -4,7 +4,6 @@ Loading checks everything before it changes anything: a model is left either as 
 `num_batches_tracked` only counts training steps, so it may be missing and is not stored.
 """
 
-import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +15,7 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from leantta.errors import CheckpointError, MissingFileError
-from leantta.files import existing, replacing
+from leantta.files import existing, replacing, sha256_of
 
 FOLDER_VARIABLE = "LEANTTA_WEIGHTS"
 COUNTER = "num_batches_tracked"
@@ -106,7 +105,7 @@ def checkpoint_sha256(spec: str, dataset: str, weights: Path | None) -> str | No
     """
     if weights is None and ":" in spec:
         return None
-    return hashlib.sha256((weights or find_weights(spec, dataset)).read_bytes()).hexdigest()
+    return sha256_of(weights or find_weights(spec, dataset))
 
 
 def _tensors(model: nn.Module) -> dict[str, Tensor]:

@@ -1,13 +1,12 @@
 """What a reproduction finds here: images and checkpoints, and what to do about those that are missing."""
 
-import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
 from leantta.errors import MissingFileError
-from leantta.files import existing
+from leantta.files import existing, sha256_of
 from leantta.reproduce.target import Setting
 
 FOLDER_VARIABLE = "LEANTTA_DATA"
@@ -63,7 +62,7 @@ def checkpoint_sha256(model: str, dataset: str) -> str | None:
 def _sha256(path: Path, size: int, changed: int) -> str:
     """Return the hash of a file; it is read again when its size or time of change is another."""
     del size, changed
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return sha256_of(path)
 
 
 def lack(setting: Setting, model: str, dataset: str) -> tuple[str, str] | None:

@@ -1,6 +1,5 @@
 """One training from a request to a checkpoint with its card."""
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
@@ -13,7 +12,7 @@ from torch import nn
 from leantta.data.cifar import load_images
 from leantta.data.datasets import Dataset, dataset_info, model_inputs
 from leantta.data.seeds import derived
-from leantta.files import existing, replacing
+from leantta.files import replacing, sha256_of
 from leantta.models.table import build
 from leantta.models.weights import load_weights, save_weights
 from leantta.training.card import Trained, card
@@ -85,7 +84,7 @@ def train(request: TrainRequest, tell: Callable[[Step], None] = lambda _: None) 
         seconds=training.position.seconds,
         command=request.command,
         day=date.today().isoformat(),
-        sha256=_digest(request.output) or "",
+        sha256=sha256_of(request.output),
     )
     with replacing(request.output.with_suffix(".md")) as part:
         part.write_text(card(trained))
@@ -102,7 +101,7 @@ def starting_model(request: TrainRequest) -> nn.Module:
     torch.manual_seed(derived(request.recipe.seed, "weights"))
     model = build(request.model, num_classes=dataset_info(request.dataset).num_classes)
     if request.init is not None:
-        load_weights(model, existing(request.init, "checkpoint"), new_head=True)
+        load_weights(model, request.init, new_head=True)
     return model
 
 
@@ -121,4 +120,4 @@ def accuracy(model: nn.Module, data: Dataset) -> float:
 
 
 def _digest(path: Path | None) -> str | None:
-    return None if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
+    return None if path is None else sha256_of(path)
