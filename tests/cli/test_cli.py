@@ -187,10 +187,13 @@ BAD_INPUT = [
     ((*EVAL, "--images", "nan.npz", "--weights", "WEIGHTS"), "image 2 has NaN"),
     ((*EVAL, "--images", "empty", "--weights", "WEIGHTS"), "no cifar10 test images"),
     (
-        (*EVAL, "--images", "SAMPLE", "--weights", "WEIGHTS", "--tau", "1.5"),
+        (*EVAL, "--images", "SAMPLE", "--weights", "WEIGHTS", "--gate", "paper", "--tau", "1.5"),
         "tau must lie in [0, 1], got 1.5",
     ),
-    ((*EVAL, "--images", "SAMPLE", "--weights", "WEIGHTS", "--lambda", "-1"), "lambda must lie in [0, 1]"),
+    (
+        (*EVAL, "--images", "SAMPLE", "--weights", "WEIGHTS", "--gate", "paper", "--lambda", "-1"),
+        "lambda must lie in [0, 1]",
+    ),
     ((*EVAL, "--images", "SAMPLE", "--weights", "WEIGHTS", "--records", "/proc/none"), "cannot write"),
     (
         (*EVAL, "--images", "SAMPLE", "--weights", "WEIGHTS", "--method", "tent9"),
@@ -231,7 +234,7 @@ def test_bad_input_gets_one_clear_line(case, tmp_path, sample, weights, run):
     [
         ("eval",),
         ("eval", "--model", "resnet18", "--images", "x.npz", "--seeds", "one"),
-        ("eval", "--model", "resnet18", "--images", "x.npz", "--floor", "0.1"),
+        ("eval", "--model", "resnet18", "--images", "x.npz", "--tau", "0.5"),
         ("inspect", "resnet18", "--input", "3,x,32"),
         ("unknown",),
     ],

@@ -52,7 +52,7 @@ def write(run: Run, setting: Setting, right_of_ten: int, **changed: object) -> P
         "model": run.model,
         "method": run.label,
         "dataset": run.dataset,
-        "method_settings": {} if run.layers else choose(run.method, MethodOptions()).settings(classes),
+        "method_settings": {} if run.file else choose(run.method, MethodOptions()).settings(classes),
         "threads": 1,
     }
     settings = RunSettings(**{**usual, **changed})  # type: ignore[arg-type]

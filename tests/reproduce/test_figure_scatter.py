@@ -31,7 +31,7 @@ def test_each_line_has_a_run_and_a_row_of_a_benchmark(setting: Setting) -> None:
     names = [job.name for job in figure.jobs(setting)]
     assert len(names) == len(set(names)) == len(LINES) + 3
     assert "resnet18 cifar10 abrupt tent:paper batch 64 seed 0" in names
-    assert "resnet18 cifar10 abrupt int8:half batch 16 seed 0" in names
+    assert "resnet18 cifar10 abrupt int8:half:paper batch 16 seed 0" in names
     assert {f"bench resnet18 batch {size}" for size in (1, 16, 64)} <= set(names)
     assert [spot.paper for spot in figure.spots(setting)][:6] == [76.3, 75.9, 63.4, 9.8, 43.7, 69.6]
 

@@ -142,6 +142,17 @@ def test_a_failure_is_named_and_the_exit_code_is_1(
     assert (tmp_path / "records" / "quick" / "a").exists()
 
 
+def test_only_the_jobs_of_a_pattern_are_done(run: Run, table: Mapping[str, Target], tmp_path: Path) -> None:
+    records = tmp_path / "records"
+    done = run("reproduce", "all", "--only", "[b-z]*", "--records", records)
+    assert done.returncode == 0, done.stderr
+    assert [(records / "quick" / name).exists() for name in "ab"] == [False, True]
+    done = run("reproduce", "all", "--only", "c", "--records", records)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no job of table-good, table-moon is called 'c'; one of the 2 is 'a'" in done.stderr
+    assert len(table) == 2
+
+
 def test_nothing_that_can_run_is_an_error_but_may_be_shown(run: Run, table: Mapping[str, Target]) -> None:
     done = run("reproduce", "table-moon")
     assert (done.returncode, done.stdout) == (1, "")

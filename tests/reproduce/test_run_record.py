@@ -8,7 +8,7 @@ import pytest
 from leantta.methods.options import MethodOptions
 from leantta.methods.table import choose
 from leantta.progress import silent
-from leantta.reproduce import table_birds, table_mobilevit, table_severity5, table_streams
+from leantta.reproduce import table_birds, table_clean, table_mobilevit, table_severity5, table_streams
 from leantta.reproduce.accuracy import accuracy_job
 from leantta.reproduce.at_hand import checkpoint_sha256
 from leantta.reproduce.costs import run_seconds
@@ -24,6 +24,7 @@ ROWS = {
         table_streams.BATCH_ROWS,
         table_mobilevit.ROWS,
         table_birds.ROWS,
+        table_clean.ROWS,
         [line.row for line in table_severity5.lines("full")],
     )
     for row in rows

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from leantta.data.corruptions.names import NAMES
+from leantta.data.stream_table import StreamOptions
 from leantta.measure.record import write_bench
-from leantta.reproduce import at_hand, table_fusion, table_mobilevit, table_severity5
+from leantta.reproduce import at_hand, table_clean, table_fusion, table_mobilevit, table_severity5
 from leantta.reproduce.at_hand import checkpoint_sha256
 from leantta.reproduce.protocol import LEAN, NONE, NONE_INT8, cell_run, stream_run
+from leantta.reproduce.run_record import Run
 from leantta.reproduce.table_streams import TABLE_ABRUPT_GRADUAL, TABLE_BATCHES
 from leantta.reproduce.target import Page, Setting
 from measure.records import record, row
@@ -64,7 +66,7 @@ def test_jobs_are_those_that_can_run(setting: Setting, sample: Path) -> None:
     assert TABLE_ABRUPT_GRADUAL.jobs(setting) == []
     here = replace(setting, images={"cifar10": sample})
     single, batches = TABLE_ABRUPT_GRADUAL.jobs(here), TABLE_BATCHES.jobs(here)
-    assert len(single) == 2 * 10  # ResNet18 only
+    assert len(single) == 2 * 11  # ResNet18 only
     shared = {job.name for job in single} & {job.name for job in batches}
     assert len(shared) == 2 * 6  # none and LeanTTA, whose batch size decides nothing
     assert len({job.name for job in single}) == len(single)
@@ -77,6 +79,28 @@ def test_jobs_are_those_that_can_run(setting: Setting, sample: Path) -> None:
     ]
     assert page.lacking[0].startswith("no weights of mobilenet_v2 for cifar10: ")
     assert f"leantta train mobilenet_v2 --dataset cifar10 --images {sample};" in page.lacking[0]
+
+
+def test_clean_images_are_counted_once_and_mobilevit_has_no_int8_file(
+    setting: Setting, sample: Path, weights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(at_hand, "checkpoint", lambda *_: weights)
+    full = replace(setting, scale="full", images={"cifar10": sample, "cifar100": sample})
+    jobs = table_clean.TARGET.jobs(full)
+    assert len(jobs) == 4 * 7 + 4  # one seed: there are no more than 10,000 images
+    run = Run(
+        model="mobilevit_s",
+        dataset="cifar10",
+        method="leantta:half:calibrated",
+        stream="clean",
+        options=StreamOptions(seed=0, images=1000),
+        inputs=1000,
+        batch_size=16,
+    )
+    write(run, setting, 9, weights_sha256=checkpoint_sha256(run.model, run.dataset))
+    page = table_clean.TARGET.page(setting)
+    assert cells(page, "LeanTTA, calibrated gate", "batch 1")[0][-1] == "90.0±1.9"
+    assert cells(page, "LeanTTA, calibrated gate", "int8")[0][-2:] == ["no data", "-"]
 
 
 def test_severity_5_has_a_column_for_each_corruption_and_the_mean(setting: Setting) -> None:

@@ -46,9 +46,10 @@ def gate_options(command: Command) -> Command:
             click.option(
                 "--gate",
                 type=click.Choice(["paper", "calibrated"]),
-                default="paper",
+                default="calibrated",
                 show_default=True,
-                help="How the weight follows the distance; calibrated needs source images.",
+                help="How far a layer follows an input. calibrated: the more, the further the input\n"
+                "is from how single source images scatter. paper: as published.",
             ),
             click.option("--tau", type=float, help="Paper's gate: weight of the source. [default: 0.9]"),
             click.option(
@@ -71,7 +72,8 @@ def gate_from(
     own, other = (paper, calibrated) if gate == "paper" else (calibrated, paper)
     if any(value is not None for value in other.values()):
         names = " and ".join("--" + ("lambda" if name == "lam" else name) for name in other)
-        raise click.UsageError(f"{names} belong to the other gate; this is --gate {gate}.")
+        wanted = "calibrated" if gate == "paper" else "paper"
+        raise click.UsageError(f"{names} need --gate {wanted}; this is --gate {gate}.")
     given = {name: value for name, value in own.items() if value is not None}
     return PaperGate(**given) if gate == "paper" else CalibratedGate(**given)
 

@@ -57,6 +57,12 @@ def _named_paths(
     show_default=True,
     help="Folder for model files, which can be made again.",
 )
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="PATTERN",
+    help="Do the jobs of these names alone, e.g. 'resnet18 * seed 0'; the progress shows the names.",
+)
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes at a time.  [default: one per core]")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for Markdown and SVG files.")
 @click.option("--list", "as_list", is_flag=True, help="List the targets, what is done and what is left.")
@@ -71,6 +77,7 @@ def reproduce(
     warblr: Path | None,
     records: Path,
     work: Path,
+    only: tuple[str, ...],
     jobs: int | None,
     output: Path | None,
     as_list: bool,
@@ -88,6 +95,7 @@ def reproduce(
       leantta reproduce table-abrupt-gradual --quick
       leantta reproduce all --images cifar10=cifar10.npz --output pages
       leantta reproduce table-batches --full --jobs 8
+      leantta reproduce table-batches --full --only '* leantta:* seed 0'
       leantta reproduce table-batches --full --show
     """
     from leantta.reproduce import request as asked
@@ -108,6 +116,7 @@ def reproduce(
             clips=folders,
         ),
         workers=jobs or core_count(),
+        only=only,
     )
     if as_list:
         click.echo(asked.listed(request).text())

@@ -79,7 +79,7 @@ def convert(
     output: Path | str,
     *,
     layers: Selector = "half",
-    gate: Gate | GateName = "paper",
+    gate: Gate | GateName = "calibrated",
     options: FileOptions = FileOptions(),  # noqa: B008 - frozen
     mean: Sequence[float] | None = None,
     std: Sequence[float] | None = None,

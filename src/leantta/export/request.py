@@ -16,7 +16,7 @@ from leantta.evaluate.predictor import Predictor
 from leantta.export.convert import FileOptions, convert
 from leantta.export.report import Conversion
 from leantta.files import existing
-from leantta.gates import Gate, PaperGate
+from leantta.gates import CalibratedGate, Gate
 from leantta.graph.ir import Array
 from leantta.methods.torch_predictor import TorchPredictor
 from leantta.models.pretrained import pretrained
@@ -43,7 +43,7 @@ class Request:
     weights: Path | None = None
     dataset: str = "cifar10"
     layers: Selector = "half"
-    gate: Gate = PaperGate()
+    gate: Gate = CalibratedGate()
     options: FileOptions = FileOptions()
     images: int = 512  # calibration images to use, at most
     size: tuple[int, int] | None = None  # height and width of the input, for image files
@@ -83,7 +83,7 @@ def run_request(request: Request, progress: Callable[[str], Progress] = lambda _
         return done
     example = TorchPredictor(model, mean=mean, std=std).normalized(model_inputs(labelled.images[:2]))
     calibration = None
-    if not isinstance(request.gate, PaperGate):
+    if isinstance(request.gate, CalibratedGate):
         calibration = TorchPredictor(model, mean=mean, std=std).normalized(model_inputs(source))
     lean = adapt(model, example, request.layers, gate=request.gate, calibration=calibration)
     with load(request.output) as session:

@@ -80,7 +80,8 @@ class Network:
 
     def adapted(self, layers: str) -> nn.Module:
         """Return the model with these layers adapting and the others fused."""
-        return adapt(self.model, torch.from_numpy(self.inputs[:2]), layers)
+        inputs = torch.from_numpy(self.inputs)
+        return adapt(self.model, inputs[:2], layers, calibration=inputs)
 
     def decisions(self, layers: str) -> npt.NDArray[np.int64]:
         """Return what torch decides in float32 on the held-out inputs with these layers adapting."""

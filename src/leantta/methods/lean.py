@@ -6,7 +6,7 @@ import torch
 
 from leantta.errors import SettingError
 from leantta.evaluate.predictor import Predictor
-from leantta.gates import Gate, PaperGate, gate_of
+from leantta.gates import CalibratedGate, Gate, gate_of
 from leantta.memory import StreamMemory
 from leantta.methods.chosen import Chosen
 from leantta.methods.options import MethodOptions
@@ -95,7 +95,7 @@ def _build(subject: Subject, options: MethodOptions) -> Predictor:
             subject.example,
             options.layers,
             gate=options.gate,
-            calibration=None if isinstance(options.gate, PaperGate) else subject.calibration(),
+            calibration=subject.calibration() if isinstance(options.gate, CalibratedGate) else None,
             mixture_variance=options.mixture_variance,
             memory=options.memory,
         )

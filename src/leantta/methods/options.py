@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from leantta.gates import Gate, PaperGate
+from leantta.gates import CalibratedGate, Gate
 from leantta.memory import StreamMemory
 from leantta.surgery.select import Selector
 
@@ -12,6 +12,6 @@ class MethodOptions:
     """The settings of LeanTTA where a method's text does not give them; baselines bring their own."""
 
     layers: Selector = "half"
-    gate: Gate = PaperGate()
+    gate: Gate = CalibratedGate()
     mixture_variance: bool = False
     memory: StreamMemory | None = None

@@ -30,7 +30,7 @@ def accuracy_job(*runs: Run) -> Job:
         run=partial(_make, runs),
         done=partial(_are_made, runs),
         seconds=run_seconds(first.model, first.method, first.batch_size, sum(run.inputs for run in runs)),
-        needs=() if first.layers is None else (file_job(first.model, first.dataset, first.layers),),
+        needs=() if first.file is None else (file_job(first.model, first.dataset, first.file),),
         group=f"{first.model} {first.dataset} {first.method}",
     )
 
@@ -42,10 +42,10 @@ def _are_made(runs: Sequence[Run], setting: Setting) -> bool:
 def _make(runs: Sequence[Run], setting: Setting, progress: Progress) -> None:
     first = runs[0]
     images = setting.images[first.dataset]
-    if first.layers is None:
+    if first.file is None:
         contender = _on_torch(first.model, first.dataset, first.method, images)
     else:
-        contender = _file(file_path(setting, first.model, first.dataset, first.layers), first.dataset)
+        contender = _file(file_path(setting, first.model, first.dataset, first.file), first.dataset)
     study = Study(
         model=first.model,
         images=images,

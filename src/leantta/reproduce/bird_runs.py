@@ -18,7 +18,7 @@ from leantta.methods.options import MethodOptions
 from leantta.progress import Progress
 from leantta.reproduce.at_hand import checkpoint, checkpoint_sha256
 from leantta.reproduce.costs import run_seconds
-from leantta.reproduce.model_files import CALIBRATION_IMAGES, file_job, file_path
+from leantta.reproduce.model_files import CALIBRATION_IMAGES, file_job, file_path, layers_and_gate
 from leantta.reproduce.protocol import Row
 from leantta.reproduce.run_record import BIRDS, THREADS, Run, find_record
 from leantta.reproduce.target import Job, Scale, Setting
@@ -73,8 +73,8 @@ def bird_job(run: Run) -> Job:
         done=partial(_is_made, run),
         seconds=run_seconds(run.model, run.method, run.batch_size, run.inputs),
         needs=()
-        if run.layers is None
-        else (replace(file_job(MODEL, BIRDS, run.layers), run=partial(_make_file, run.layers)),),
+        if run.file is None
+        else (replace(file_job(MODEL, BIRDS, run.file), run=partial(_make_file, run.file)),),
         group=f"{run.model} {run.method}",
     )
 
@@ -85,25 +85,26 @@ def _is_made(run: Run, setting: Setting) -> bool:
 
 def _make(run: Run, setting: Setting, progress: Progress) -> None:
     source, heard = setting.clips[BIRDS], setting.clips[STREAM]
-    if run.layers is None:
+    if run.file is None:
         contender = _on_torch(run.method, source)
     else:
-        contender = from_file(file_path(setting, MODEL, BIRDS, run.layers), BIRDS, THREADS)
+        contender = from_file(file_path(setting, MODEL, BIRDS, run.file), BIRDS, THREADS)
     study = Study(model=MODEL, images=heard, dataset=BIRDS, batch_size=run.batch_size, records=setting.folder)
     stream = _stream(heard, run.inputs, run.options.seed)
     list(run_study(Prepared(study, [stream], [contender]), lambda _: progress))
 
 
-def _make_file(layers: str, setting: Setting, progress: Progress) -> None:
+def _make_file(kind: str, setting: Setting, progress: Progress) -> None:
     del progress
     from leantta.export.convert import convert
-    from leantta.surgery.select import parse_selector
 
+    layers, gate = layers_and_gate(kind)
     convert(
         _model(),
         _features(_clips(setting.clips[BIRDS], BIRDS), np.arange(CALIBRATION_IMAGES)),
-        file_path(setting, MODEL, BIRDS, layers),
-        layers=parse_selector(layers),
+        file_path(setting, MODEL, BIRDS, kind),
+        layers=layers,
+        gate=gate,
         name=MODEL,
         weights_sha256=checkpoint_sha256(MODEL, BIRDS),
     )

@@ -1,71 +1,91 @@
-"""The int8 files that runs need: one for each model, dataset and choice of layers."""
+"""The int8 files that runs need: one for each model, dataset and kind.
+
+A kind says which layers adapt and by which gate, as in the table of methods: `none`, `half:paper`,
+`half:calibrated`.
+"""
 
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from leantta.errors import ArtifactError
+from leantta.gates import Gate, gate_of
 from leantta.progress import Progress
 from leantta.reproduce.at_hand import checkpoint_sha256
 from leantta.reproduce.costs import CONVERTING_SECONDS
 from leantta.reproduce.target import Job, Setting
 
+if TYPE_CHECKING:
+    from leantta.surgery.select import Selector
+
 CALIBRATION_IMAGES = 512
 
 
-def file_name(model: str, dataset: str, layers: str) -> str:
+def file_name(model: str, dataset: str, kind: str) -> str:
     """Return the name of a file, by which records know it.
 
-    >>> file_name("resnet18", "cifar10", "half")
-    'resnet18_cifar10_half.onnx'
+    >>> file_name("resnet18", "cifar10", "half:paper")
+    'resnet18_cifar10_half_paper.onnx'
     """
-    return f"{model}_{dataset}_{layers}.onnx"
+    return f"{model}_{dataset}_{kind.replace(':', '_')}.onnx"
 
 
-def file_path(setting: Setting, model: str, dataset: str, layers: str) -> Path:
+def layers_and_gate(kind: str) -> tuple["Selector", Gate]:
+    """Return which layers of a file adapt, and its gate."""
+    from leantta.surgery.select import parse_selector
+
+    layers, _, gate = kind.partition(":")
+    return parse_selector(layers), gate_of(gate or "calibrated")  # type: ignore[arg-type]
+
+
+def file_path(setting: Setting, model: str, dataset: str, kind: str) -> Path:
     """Return where a file is."""
-    return setting.work / file_name(model, dataset, layers)
+    return setting.work / file_name(model, dataset, kind)
 
 
-def file_job(model: str, dataset: str, layers: str) -> Job:
+def file_job(model: str, dataset: str, kind: str) -> Job:
     """Return the job that makes a file."""
     return Job(
-        name=f"{model} {dataset} int8 file, {layers} adapt",
-        run=partial(_make, model, dataset, layers),
-        done=partial(_is_made, model, dataset, layers),
+        name=f"{model} {dataset} int8 file, {kind}",
+        run=partial(_make, model, dataset, kind),
+        done=partial(_is_made, model, dataset, kind),
         seconds=CONVERTING_SECONDS[model],
     )
 
 
-def _is_made(model: str, dataset: str, layers: str, setting: Setting) -> bool:
-    """Tell whether the file is there, and made of the checkpoint that is here now."""
+def _is_made(model: str, dataset: str, kind: str, setting: Setting) -> bool:
+    """Tell whether the file is there, and made of the checkpoint that is here now by the gate of today."""
     from leantta.runtime.container import read_container
     from leantta.runtime.metadata import read_info
 
-    path = file_path(setting, model, dataset, layers)
+    path = file_path(setting, model, dataset, kind)
     if not path.is_file():
         return False
     try:
         info = read_info(read_container(path))
     except ArtifactError:
         return False  # it is made anew
+    if info.gate not in (None, layers_and_gate(kind)[1]):
+        return False
     return info.weights_sha256 == checkpoint_sha256(model, dataset)
 
 
-def _make(model: str, dataset: str, layers: str, setting: Setting, progress: Progress) -> None:
+def _make(model: str, dataset: str, kind: str, setting: Setting, progress: Progress) -> None:
     del progress  # it has several parts, none of them long
     from leantta.data.cifar import load_images
     from leantta.data.datasets import dataset_info
     from leantta.export.convert import convert
     from leantta.models.pretrained import pretrained
-    from leantta.surgery.select import parse_selector
 
     info = dataset_info(dataset)
+    layers, gate = layers_and_gate(kind)
     source = load_images(setting.images[dataset], dataset, "train").images[:CALIBRATION_IMAGES]
     convert(
         pretrained(model, dataset),
         source,
-        file_path(setting, model, dataset, layers),
-        layers=parse_selector(layers),
+        file_path(setting, model, dataset, kind),
+        layers=layers,
+        gate=gate,
         mean=info.mean,
         std=info.std,
         classes=info.classes,

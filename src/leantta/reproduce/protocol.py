@@ -52,9 +52,10 @@ class Row:
 
 NONE = Row(label="None", variant="batch 1", method="none")
 NONE_INT8 = Row(label="None", variant="int8", method="int8:none")
-LEAN = Row(label="LeanTTA", variant="batch 1", method="leantta:half")
-LEAN_INT8 = Row(label="LeanTTA", variant="int8", method="int8:half")
+LEAN = Row(label="LeanTTA", variant="batch 1", method="leantta:half:paper")
+LEAN_INT8 = Row(label="LeanTTA", variant="int8", method="int8:half:paper")
 CALIBRATED = Row(label="LeanTTA, calibrated gate", variant="batch 1", method="leantta:half:calibrated")
+CALIBRATED_INT8 = Row(label="LeanTTA, calibrated gate", variant="int8", method="int8:half:calibrated")
 REMEMBERING = Row(
     label="LeanTTA, calibrated gate, stream mode",
     variant="batch 1",

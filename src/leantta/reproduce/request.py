@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple, get_args
 
@@ -23,6 +24,7 @@ class Request:
     targets: Mapping[str, Target]
     setting: Setting
     workers: int
+    only: tuple[str, ...] = ()  # patterns of the names of the jobs to do; none: all
 
 
 class Outcome(NamedTuple):
@@ -53,20 +55,37 @@ def reproduce(request: Request, watch: Watch) -> Outcome:
 
     Raises:
         MissingFileError: nothing of it can be run here; the message says what is missing.
+        SettingError: nothing is called as `only` says.
         StorageError: the records cannot be written, or another process writes there.
         ModuleNotFoundError: there is no torch.
     """
     import torch  # noqa: F401 - without it every job would fail, each with the same message
 
-    jobs = _jobs(request)
-    if not jobs:
+    possible = _jobs(request)
+    if not possible:
         missing = [line for page in pages(request).values() for line in page.lacking]
         raise MissingFileError(
             f"nothing of {', '.join(request.targets)} can be run here. "
             f"{'. '.join(dict.fromkeys(missing))}. --show prints what the records hold."
         )
+    jobs = [job for job in possible if wanted(job.name, request.only)]
+    if not jobs:
+        raise SettingError(
+            f"no job of {', '.join(request.targets)} is called {' or '.join(map(repr, request.only))}; "
+            f"one of the {len(possible)} is {possible[0].name!r}"
+        )
     failures = run_jobs(jobs, request.setting, workers=request.workers, watch=watch)
     return Outcome(pages(request), failures)
+
+
+def wanted(name: str, patterns: Sequence[str]) -> bool:
+    """Tell whether a job is to be done: without patterns each is.
+
+    >>> name = "resnet18 cifar10 abrupt none batch 16 seed 0"
+    >>> wanted(name, ()), wanted(name, ["* seed 0"]), wanted(name, ["mobilenet_v2 *"])
+    (True, True, False)
+    """
+    return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def pages(request: Request) -> dict[str, Page]:

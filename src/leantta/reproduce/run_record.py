@@ -23,7 +23,7 @@ from leantta.reproduce.model_files import file_name
 from leantta.reproduce.target import Setting
 
 FILE = "int8:"
-"""What a method begins with that is a file: `int8:half` is the file whose first half adapts."""
+"""What a method begins with that is a file: `int8:half:paper` is the file of the kind `half:paper`."""
 
 BIRDS = "birdvox"
 """The one dataset that is sound: a yes-no question, one logit."""
@@ -37,21 +37,21 @@ class Run:
 
     model: str
     dataset: str
-    method: str  # of the table of methods, or int8:LAYERS
+    method: str  # of the table of methods, or int8:KIND
     stream: str
     options: StreamOptions
     inputs: int  # of the stream
     batch_size: int
 
     @property
-    def layers(self) -> str | None:
-        """Which layers adapt in the file that is run; None if it is no file."""
+    def file(self) -> str | None:
+        """The kind of the file that is run; None if it is no file."""
         return self.method.removeprefix(FILE) if self.method.startswith(FILE) else None
 
     @property
     def label(self) -> str:
         """What records call the method."""
-        return self.method if self.layers is None else file_name(self.model, self.dataset, self.layers)
+        return self.method if self.file is None else file_name(self.model, self.dataset, self.file)
 
 
 def record_of(run: Run, setting: Setting) -> Record | None:
@@ -91,7 +91,7 @@ def _known(run: Run) -> dict[str, Any]:
     }
     try:
         sha256 = checkpoint_sha256(run.model, run.dataset)
-        settings = None if run.layers else _method_settings(run.method, _classes(run.dataset))
+        settings = None if run.file else _method_settings(run.method, _classes(run.dataset))
     except ModuleNotFoundError:  # without torch nothing can be run, only shown
         return known
     return {

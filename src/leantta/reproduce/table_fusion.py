@@ -14,7 +14,7 @@ from leantta.tables import Table
 
 DATASET, STREAM = "cifar10", "abrupt"
 
-UNFUSED = Row(label="LeanTTA", variant="int8, all", method="int8:all")
+UNFUSED = Row(label="LeanTTA", variant="int8, all", method="int8:all:paper")
 
 ROWS: Mapping[str, tuple[str, Row, str]] = {
     "fp32": ("float32, no adaptation", NONE, "torch-fp32"),

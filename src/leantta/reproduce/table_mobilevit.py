@@ -12,8 +12,8 @@ MODEL, DATASET, STREAM = "mobilevit_s", "cifar10", "abrupt"
 
 ROWS = (
     NONE,
-    Row(label="LeanTTA", variant="all", method="leantta:all"),
-    *(Row(label="LeanTTA", variant=f"first {n}", method=f"leantta:{n}") for n in (8, 16, 24)),
+    Row(label="LeanTTA", variant="all", method="leantta:all:paper"),
+    *(Row(label="LeanTTA", variant=f"first {n}", method=f"leantta:{n}:paper") for n in (8, 16, 24)),
     *(
         batched(label, method, size)
         for label, method in (("Tent", "tent:paper"), ("EATA", "eata:paper"), ("CoTTA", "cotta"))

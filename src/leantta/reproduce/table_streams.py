@@ -9,6 +9,7 @@ from leantta.reproduce.at_hand import lack
 from leantta.reproduce.paper_cells import ABRUPT_GRADUAL, BATCHES, STREAM_COLUMNS, Cells
 from leantta.reproduce.protocol import (
     CALIBRATED,
+    CALIBRATED_INT8,
     DATASETS,
     LEAN,
     LEAN_INT8,
@@ -33,6 +34,7 @@ SINGLE_ROWS = (
     LEAN,
     LEAN_INT8,
     CALIBRATED,
+    CALIBRATED_INT8,
     REMEMBERING,
 )
 

@@ -31,7 +31,7 @@ def adapt(
     example: Inputs,
     layers: Selector = "half",
     *,
-    gate: Gate | GateName = "paper",
+    gate: Gate | GateName | None = None,
     calibration: Tensor | Iterable[Tensor] | None = None,
     mixture_variance: bool = False,
     adapt_vectors: bool = False,
@@ -39,16 +39,17 @@ def adapt(
 ) -> nn.Module:
     """Return a copy of the model whose selected BatchNorm layers adapt to each input; the others are fused.
 
-    `example` is an input the model runs on. The calibrated gate needs `calibration`: source images as the
-    model takes them, one tensor or batches. With a `memory` the layers remember the inputs before, until
-    `leantta.nn.forget`; without, a call leaves no trace. See `plan` for what each layer will do and why.
+    `example` is an input the model runs on. With `calibration`, source images as the model takes them (one
+    tensor or batches), the gate is the calibrated one, without them the paper's. With a `memory` the layers
+    remember the inputs before, until `leantta.nn.forget`; without, a call leaves no trace. See `plan` for
+    what each layer will do and why.
 
     >>> import torch
     >>> model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8))
     >>> adapt(model, torch.zeros(1, 3, 16, 16))[1]
     AdaptiveNorm2d(8, PaperGate(tau=0.9, lam=0.9), eps=1e-05)
     """
-    chosen = gate_of(gate)
+    chosen = gate_of(gate or ("paper" if calibration is None else "calibrated"))
     decisions = plan(model, example, layers, adapt_vectors=adapt_vectors)
     spreads = None
     if isinstance(chosen, CalibratedGate):
@@ -56,7 +57,7 @@ def adapt(
             raise SettingError("the calibrated gate needs source images: pass calibration=images")
         spreads = observe(unwrap(model), calibration)
     elif calibration is not None:
-        raise SettingError("the paper's gate uses no calibration images; pass gate='calibrated'")
+        raise SettingError("the paper's gate uses no calibration images; leave out one of the two")
     return apply(
         model,
         decisions,

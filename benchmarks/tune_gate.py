@@ -1,0 +1,147 @@
+"""Which floor and ceiling the calibrated gate should have, found without the corruptions that are reported.
+
+    python benchmarks/tune_gate.py resnet18 cifar100 --images cifar100.npz [--weights FILE]
+
+runs the gates on training images, as they are and with the shifts of `held_back`, and writes what each got
+right to results/gate_tuning.json; what is there already is not run again. `--show` prints the table.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from held_back import shifted
+
+from leantta.data.cifar import load_images
+from leantta.data.datasets import Pixels, dataset_info, model_inputs
+from leantta.evaluate.machine import describe_machine, loaded_versions
+from leantta.evaluate.predictor import Predictor
+from leantta.files import replacing, sha256_of
+from leantta.methods.options import MethodOptions
+from leantta.methods.subject import Subject
+from leantta.methods.table import choose
+from leantta.methods.torch_predictor import TorchPredictor
+from leantta.models.pretrained import pretrained
+from leantta.models.weights import find_weights
+from leantta.nn import watch
+from leantta.progress import Bar
+from leantta.tables import markdown
+
+OUTPUT = Path(__file__).resolve().parents[1] / "results" / "gate_tuning.json"
+FIRST, SHIFTED, CLEAN, BATCH = 30_000, 1000, 1500, 50
+"""Training images: from which on, how many shifted, and how many of the next as they are."""
+
+WATCHED = 200
+
+METHODS = (
+    "none",
+    "leantta:half:paper",
+    *(
+        f"leantta:half:calibrated:floor={floor}:ceiling={ceiling}"
+        for floor, ceiling in ((0, 0.4), (0, 0.55), (0, 0.7), (0.05, 0.4), (0.1, 0.4))
+    ),
+)
+
+
+def right(predictor: Predictor, images: Pixels, labels: np.ndarray, label: str) -> str:
+    """Return a 1 for each image that is classified correctly, a 0 for the others."""
+    predictor.reset()
+    found = []
+    progress = Bar(label)
+    for start in range(0, len(labels), BATCH):
+        logits = predictor.predict(model_inputs(images[start : start + BATCH]))
+        found.append(logits.argmax(axis=1) == labels[start : start + BATCH])
+        progress(min(start + BATCH, len(labels)), len(labels))
+    return "".join("1" if each else "0" for each in np.concatenate(found))
+
+
+def mean_weight(predictor: Predictor, images: Pixels) -> float:
+    """Return the mean weight of the adapting layers, over some of the images: how far they follow."""
+    assert isinstance(predictor, TorchPredictor)
+    with watch(predictor.model) as readings:
+        predictor.predict(model_inputs(images[:WATCHED]))
+    return float(np.mean([float(reading.weight.mean()) for reading in readings.values()] or [0.0]))
+
+
+def tune(model: str, dataset: str, path: Path, weights: Path | None) -> None:
+    """Run what the output has not, keeping it after each method."""
+    torch.set_num_threads(1)
+    data, info = load_images(path, dataset, "train"), dataset_info(dataset)
+    checkpoint = weights or find_weights(model, dataset)
+    sha256 = sha256_of(checkpoint)
+    network = pretrained(model, dataset, checkpoint)
+    outside = TorchPredictor(network, mean=info.mean, std=info.std)
+    subject = Subject(
+        model=network,
+        example=outside.normalized(model_inputs(data.images[:2])),
+        mean=info.mean,
+        std=info.std,
+        classes=info.num_classes,
+        source=lambda count: model_inputs(data.images[:count]),
+    )
+    middle, last = FIRST + SHIFTED, FIRST + SHIFTED + CLEAN
+    sets = {
+        "shifted": (shifted(data.images[FIRST:middle]), data.labels[FIRST:middle]),
+        "clean": (data.images[middle:last], data.labels[middle:last]),
+    }
+    for method in METHODS:
+        done = _read()
+        if any(row["weights_sha256"] == sha256 and row["method"] == method for row in done["rows"]):
+            continue
+        predictor = choose(method, MethodOptions()).build(subject)
+        row: dict[str, Any] = {"model": model, "dataset": dataset, "method": method, "weights_sha256": sha256}
+        for name, (images, labels) in sets.items():
+            row[f"{name} weight"] = mean_weight(predictor, images)
+            row[name] = right(predictor, images, labels, f"{model} {dataset} {method} {name}")
+        done = _read() | {"machine": describe_machine(), "versions": loaded_versions()}
+        done["rows"].append(row)
+        with replacing(OUTPUT) as part:
+            part.write_text(json.dumps(done, indent=1) + "\n", encoding="utf-8")
+
+
+def table() -> str:
+    """Return what the output says, in Markdown: points gained on shifted and on clean images."""
+    rows = _read()["rows"]
+    models = dict.fromkeys((row["model"], row["dataset"], row["weights_sha256"]) for row in rows)
+    found = {(row["weights_sha256"], row["method"]): row for row in rows}
+    done = [method for method in METHODS[1:] if all((sha256, method) in found for *_, sha256 in models)]
+    body = []
+    for method in done:
+        pairs = [
+            [_gain(found[sha256, method][name], found[sha256, "none"][name]) for name in ("shifted", "clean")]
+            for *_, sha256 in models
+        ]
+        cells = [f"{shift:+.1f} / {clean:+.1f}" for shift, clean in [*pairs, np.mean(pairs, axis=0)]]
+        body.append([method.removeprefix("leantta:half:"), *cells])
+    return markdown(["gate", *(f"{model} {dataset}" for model, dataset, _ in models), "mean"], body)
+
+
+def _gain(one: str, other: str) -> float:
+    return 100 * (one.count("1") - other.count("1")) / len(one)
+
+
+def _read() -> dict[str, Any]:
+    if not OUTPUT.exists():
+        return {"rows": []}
+    found: dict[str, Any] = json.loads(OUTPUT.read_text(encoding="utf-8"))
+    return found
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("model", nargs="?")
+    parser.add_argument("dataset", nargs="?", default="cifar100")
+    parser.add_argument("--images", type=Path, default=Path("cifar100.npz"))
+    parser.add_argument("--weights", type=Path)
+    parser.add_argument("--show", action="store_true", help="print the table, run nothing")
+    told = parser.parse_args()
+    if not told.show:
+        if told.model is None:
+            parser.error("which model?")
+        tune(told.model, told.dataset, told.images, told.weights)
+    print(table())
