@@ -41,7 +41,7 @@ METHODS = (
     "leantta:half:paper",
     *(
         f"leantta:half:calibrated:floor={floor}:ceiling={ceiling}"
-        for floor, ceiling in ((0, 0.4), (0, 0.55), (0, 0.7), (0.05, 0.4), (0.1, 0.4))
+        for floor, ceiling in ((0, 0.3), (0, 0.4), (0, 0.55), (0, 0.7), (0.05, 0.4), (0.1, 0.4))
     ),
 )
 

@@ -58,6 +58,8 @@ class BatchNorm(SourceNorm):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return x normalized with its own statistics; one value alone in its channel becomes the offset."""
+        # With channels last torch 2.13 sums less exactly, and group norm's gradient reads where it must not.
+        x = x.contiguous()
         if len(x) == 1:
             return self.normalized_apart(x)
         return F.batch_norm(x, None, None, self.weight, self.bias, training=True, eps=self.eps)

@@ -60,7 +60,6 @@ REMEMBERING = Row(
     label="LeanTTA, calibrated gate, stream mode",
     variant="batch 1",
     method="leantta:half:calibrated:memory",
-    batch_size=1,
 )
 
 

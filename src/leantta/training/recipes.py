@@ -54,7 +54,7 @@ RECIPES: Mapping[str, Recipe] = {
     "resnet18": Recipe(epochs=16),
     "mobilenet_v2": Recipe(epochs=16),
     "mobilevit_s": Recipe(
-        epochs=16, small_epochs=10, small_side=32, optimizer="adamw", peak_rate=2e-3, weight_decay=0.05
+        epochs=16, small_epochs=10, small_side=32, optimizer="adamw", peak_rate=8e-4, weight_decay=0.05
     ),
 }
 
