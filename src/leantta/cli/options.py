@@ -55,7 +55,7 @@ def gate_options(command: Command) -> Command:
             click.option(
                 "--lambda", "lam", type=float, help="Paper's gate: pull of the distance. [default: 0.9]"
             ),
-            click.option("--floor", type=float, help="Calibrated gate: least weight. [default: 0.1]"),
+            click.option("--floor", type=float, help="Calibrated gate: least weight. [default: 0]"),
             click.option("--ceiling", type=float, help="Calibrated gate: largest weight. [default: 0.4]"),
         ]
     ):
