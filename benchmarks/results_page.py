@@ -1,44 +1,70 @@
-"""Put the tables and figures of the records into docs/results.md, each between its two marks.
+"""Put the tables and figures of the records into the documents, each between its two marks.
 
     python benchmarks/results_page.py
 
-A table stands between `<!-- TARGET SCALE -->` and `<!-- end -->`; what is around them is written by hand. The
-pictures go to docs/figures.
+What `leantta reproduce TARGET` shows stands between `<!-- TARGET SCALE -->` and `<!-- end -->`, what
+`leantta report` shows of chosen methods on CIFAR-10 between `<!-- report MODEL METHODS -->` and the end; what
+is around them is written by hand. The pictures go to docs/figures.
 """
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from leantta.files import replacing
+from leantta.report.show import load_records, show
 from leantta.reproduce.target import Scale, Setting
 from leantta.reproduce.targets import TARGETS
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "results.md"
+RECORDS = ROOT / "results" / "reproduce"
 FIGURES = ROOT / "docs" / "figures"
-PLACE = re.compile(r"<!-- (?P<target>[\w-]+) (?P<scale>quick|full) -->\n.*?<!-- end -->", re.DOTALL)
+PAGES = (ROOT / "README.md", ROOT / "docs" / "results.md", ROOT / "docs" / "int8.md")
+TARGET = re.compile(r"(<!-- (?P<target>[\w-]+) (?P<scale>quick|full) -->\n).*?(<!-- end -->)", re.DOTALL)
+REPORT = re.compile(r"(<!-- report (?P<model>\w+) (?P<methods>\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def filled(text: str) -> tuple[str, dict[str, str]]:
-    """Return a page with what the records say in every place, and the pictures by their names."""
-    pictures: dict[str, str] = {}
+def filled(text: str, pictures: dict[str, str]) -> str:
+    """Return a page with what the records say in every place; its pictures are added to those there are."""
 
     def fill(place: re.Match[str]) -> str:
         scale: Scale = "full" if place["scale"] == "full" else "quick"
-        setting = Setting(scale=scale, images={}, records=ROOT / "results" / "reproduce", work=ROOT / "build")
-        page = TARGETS[place["target"]].page(setting)
+        page = TARGETS[place["target"]].page(
+            Setting(scale=scale, images={}, records=RECORDS, work=ROOT / "build")
+        )
         pictures.update(page.pictures)
         shown = page.markdown.replace("no data", "not run")  # the page does without images
         for name in page.pictures:
             shown = shown.replace(f"({name})", f"(figures/{name})")
-        return f"<!-- {place['target']} {place['scale']} -->\n{shown.strip()}\n<!-- end -->"
+        return f"{place[1]}{shown.strip()}\n{place[4]}"
 
-    return PLACE.sub(fill, text), pictures
+    def report(place: re.Match[str]) -> str:
+        return f"{place[1]}{accuracy(place['model'], place['methods'].split(','))}\n{place[4]}"
+
+    return REPORT.sub(report, TARGET.sub(fill, text))
+
+
+def accuracy(model: str, methods: Sequence[str]) -> str:
+    """Return the table of methods, and of files as `half_paper.onnx`, over all full records of CIFAR-10."""
+    records = [
+        record
+        for stream in ("clean", "abrupt")
+        for record in load_records([*(RECORDS / "full").glob(f"{model}-cifar10-{stream}-*.jsonl")])
+    ]
+    chosen = [
+        record
+        for method in methods
+        for record in records
+        if record.method in (method, f"{model}_cifar10_{method}")
+    ]
+    return show(chosen, by_family=False, markdown=True)
 
 
 if __name__ == "__main__":
-    page, pictures = filled(PAGE.read_text(encoding="utf-8"))
-    for path, content in ((PAGE, page), *((FIGURES / name, text) for name, text in pictures.items())):
+    pictures: dict[str, str] = {}
+    pages = {path: filled(path.read_text(encoding="utf-8"), pictures) for path in PAGES}
+    figures = {FIGURES / name: picture for name, picture in pictures.items()}
+    for path, content in (pages | figures).items():
         with replacing(path) as part:
             part.write_text(content, encoding="utf-8")
         print(path.relative_to(ROOT))

@@ -1,6 +1,7 @@
 """What the README says is so: its code runs as pasted, its figures come from records in the repository."""
 
 import ast
+import importlib
 import json
 import re
 import subprocess
@@ -8,11 +9,13 @@ import sys
 from pathlib import Path
 from statistics import median
 
+import numpy as np
 import pytest
 
 from leantta.measure.record import read_bench
 from leantta.measure.table import figures_of
-from leantta.report.show import load_records, show
+from leantta.report.show import load_records
+from leantta.reproduce.targets import TARGETS
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 README = (CHECKOUT / "README.md").read_text()
@@ -38,39 +41,60 @@ def test_the_eight_lines_run_as_pasted():
     assert ast.literal_eval(done.stdout) == pytest.approx(shown, abs=0.01)
 
 
-TABLES = [
-    (README, "resnet18"),
-    *((RESULTS, name) for name in ("resnet18", "mobilenet_v2", "resnet18_calibrated")),
-]
+sys.path.insert(0, str(CHECKOUT / "benchmarks"))
+results_page = importlib.import_module("results_page")
+sys.path.pop(0)
 
 
-@pytest.mark.parametrize(("text", "folder"), TABLES, ids=["readme", "resnet18", "mobilenet_v2", "calibrated"])
-def test_tables_are_made_from_the_records(text, folder):
-    records = load_records([CHECKOUT / "results" / folder])
-    assert show(records, by_family=text is RESULTS, markdown=True) in text
-    commands = {record.header.command for record in records}
-    assert len(commands) == 1
-    assert commands.pop() in text
+@pytest.mark.parametrize("path", results_page.PAGES, ids=lambda path: path.name)
+def test_tables_and_figures_are_made_from_the_records(path):
+    text, pictures = path.read_text(), {}
+    assert results_page.filled(text, pictures) == text
+    for name, picture in pictures.items():
+        assert (results_page.FIGURES / name).read_text() == picture
+
+
+def test_every_target_is_in_the_results_with_its_command():
+    for target in TARGETS:
+        assert f"leantta reproduce {target} --" in RESULTS
+        assert target == "table-birds" or f"<!-- {target} " in RESULTS
 
 
 MODELS = ("resnet18", "mobilenet_v2")
-INT8 = (CHECKOUT / "docs" / "int8.md").read_text()
+
+
+def accuracy(scale: str, model: str, stream: str, method: str) -> float:
+    """In %, over all records of CIFAR-10."""
+    name = method.replace(":", "_")
+    folder = CHECKOUT / "results" / "reproduce" / scale
+    found = load_records([*folder.glob(f"{model}-cifar10-{stream}-{name}-seed*.jsonl")])
+    assert {record.method for record in found} == {method}
+    return 100 * float(np.mean([record.correct.mean() for record in found]))
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_int8_loses_at_most_half_a_point(model):
-    records = load_records([CHECKOUT / "results" / model, CHECKOUT / "results" / f"{model}_int8"])
-    assert show(records, by_family=False, markdown=True) in INT8
-    assert all(record.header.command in INT8 for record in records)
-    accuracy = {r.method: 100 * r.correct.mean() for r in records if r.stream["name"] == "abrupt"}
-    for fp32, int8 in (("none", "none"), ("leantta:half", "half"), ("leantta:all", "all")):
-        assert abs(accuracy[f"int8-{int8}.onnx"] - accuracy[fp32]) <= 0.5
+@pytest.mark.parametrize("kind", ["none", "half:paper", "half:calibrated"])
+def test_int8_loses_at_most_half_a_point(model, kind):
+    method = kind if kind == "none" else f"leantta:{kind}"
+    file = f"{model}_cifar10_{kind.replace(':', '_')}.onnx"
+    lost = accuracy("full", model, "abrupt", method) - accuracy("full", model, "abrupt", file)
+    assert abs(lost) <= 0.5
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_the_fusion_table_is_made_from_records(model):
-    script = CHECKOUT / "benchmarks" / "fusion_table.py"
-    assert printed(script, model) in INT8
+@pytest.mark.parametrize(("model", "least"), [("resnet18", 2.5), ("mobilenet_v2", 4.0)])
+def test_the_default_gains_and_loses_nothing_on_clean_images(model, least):
+    none, paper, default = (
+        [accuracy("full", model, stream, method) for stream in ("abrupt", "clean")]
+        for method in ("none", "leantta:half:paper", "leantta:half:calibrated")
+    )
+    assert default[0] - none[0] >= least
+    assert default[1] - none[1] >= -0.5
+    assert default[1] >= paper[1] - 0.1
+
+
+def test_the_choice_of_the_gate_is_made_from_its_record():
+    method = (CHECKOUT / "docs" / "method.md").read_text()
+    assert printed(CHECKOUT / "benchmarks" / "tune_gate.py", "--show") in method
 
 
 PERFORMANCE = (CHECKOUT / "docs" / "performance.md").read_text()

@@ -172,6 +172,7 @@ def write_bad_files(folder: Path, sample: Path, weights: Path) -> None:
     nan = data["x_test"][:4].astype(np.float32) / 255
     nan[2, 0, 0, 0] = np.nan
     np.savez(folder / "nan.npz", x_test=nan, y_test=data["y_test"][:4])
+    np.savez(folder / "test.npz", x_test=data["x_test"][:40], y_test=data["y_test"][:40])
     (folder / "empty").mkdir()
     (folder / "my_model.py").write_text(MODEL_FILE)
 
@@ -195,6 +196,10 @@ BAD_INPUT = [
         "lambda must lie in [0, 1]",
     ),
     ((*EVAL, "--images", "SAMPLE", "--weights", "WEIGHTS", "--records", "/proc/none"), "cannot write"),
+    (
+        (*EVAL, "--images", "test.npz", "--weights", "WEIGHTS", "--method", "leantta"),
+        "the calibrated gate needs training images: ",
+    ),
     (
         (*EVAL, "--images", "SAMPLE", "--weights", "WEIGHTS", "--method", "tent9"),
         "no method is called 'tent9'",

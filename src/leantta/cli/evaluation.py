@@ -99,7 +99,7 @@ def evaluation(
       leantta eval --model resnet18 --images cifar10.npz --stream clean,abrupt \\
           --method none,leantta:half,leantta:all --families
       leantta eval --model resnet18 --images examples/cifar10_sample.npz --per-cell 10
-      leantta eval --model my_model.py:build --images cifar10.npz --gate calibrated --seeds 0,1,2
+      leantta eval --model my_model.py:build --images cifar10.npz --gate paper --seeds 0,1,2
       leantta eval --method none.onnx,half.onnx --images cifar10.npz
       leantta eval --model resnet18 --images cifar10.npz --method none,tent,eata:recommended --batch-size 64
       leantta eval --model resnet18 --images cifar10.npz --stream one_cell --corruption fog --severity 5

@@ -3,8 +3,9 @@
 from dataclasses import asdict, fields, replace
 
 import torch
+from torch import Tensor
 
-from leantta.errors import SettingError
+from leantta.errors import DataError, LeanTTAError, SettingError
 from leantta.evaluate.predictor import Predictor
 from leantta.gates import CalibratedGate, Gate, gate_of
 from leantta.memory import StreamMemory
@@ -95,13 +96,22 @@ def _build(subject: Subject, options: MethodOptions) -> Predictor:
             subject.example,
             options.layers,
             gate=options.gate,
-            calibration=subject.calibration() if isinstance(options.gate, CalibratedGate) else None,
+            calibration=_source_images(subject) if isinstance(options.gate, CalibratedGate) else None,
             mixture_variance=options.mixture_variance,
             memory=options.memory,
         )
     if options.memory is None:
         return subject.predictor(lean)
     return StreamPredictor(lean, mean=subject.mean, std=subject.std)
+
+
+def _source_images(subject: Subject) -> Tensor:
+    try:
+        return subject.calibration()
+    except LeanTTAError as e:
+        raise DataError(
+            f"the calibrated gate needs training images: {e} --gate paper, or leantta:half:paper, does without"
+        ) from e
 
 
 def _short(selector: Selector) -> str:

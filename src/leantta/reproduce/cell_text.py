@@ -11,7 +11,7 @@ from leantta.reproduce.target import Setting
 NOT_RUN = "not run"
 
 PAPER = "In brackets: the paper's value."
-VIEWS = "CoTTA averages 4 views of an image instead of 32 at this scale."
+VIEWS = "CoTTA looks at one random view of an image instead of 32 at this scale."
 ONE_BY_ONE = "None and LeanTTA see each image by itself, so that their batch size decides nothing."
 
 

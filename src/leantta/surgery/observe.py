@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from leantta import functional as F
-from leantta.errors import DataError
+from leantta.errors import DataError, UnsupportedModelError
 from leantta.progress import Progress, silent
 from leantta.surgery.layers import BatchNorm, batchnorms, source_stats, unwrap
 
@@ -30,6 +30,7 @@ def observe(
 
     Raises:
         DataError: there are no images, or some are not finite.
+        UnsupportedModelError: the model does not run on them.
     """
     model = copy.deepcopy(unwrap(model)).eval()  # hooks and modes are the copy's
     norms = batchnorms(model)
@@ -58,7 +59,13 @@ def observe(
         for batch in batches:
             if not bool(batch.isfinite().all()):
                 raise DataError(f"one of the images {done} to {done + len(batch) - 1} is not finite")
-            model(batch)
+            try:
+                model(batch)
+            except Exception as e:  # the model is foreign code and may raise anything
+                raise UnsupportedModelError(
+                    f"{type(model).__name__} does not run on a batch {tuple(batch.shape)} of source images: "
+                    f"{type(e).__name__}: {e}"
+                ) from e
             done += len(batch)
             progress(done, total)
     return {
