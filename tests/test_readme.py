@@ -48,7 +48,8 @@ sys.path.pop(0)
 
 @pytest.mark.parametrize("path", results_page.PAGES, ids=lambda path: path.name)
 def test_tables_and_figures_are_made_from_the_records(path):
-    text, pictures = path.read_text(), {}
+    text = path.read_text()
+    pictures: dict[str, str] = {}
     assert results_page.filled(text, pictures) == text
     for name, picture in pictures.items():
         assert (results_page.FIGURES / name).read_text() == picture

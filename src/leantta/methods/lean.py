@@ -110,7 +110,7 @@ def _source_images(subject: Subject) -> Tensor:
         return subject.calibration()
     except LeanTTAError as e:
         raise DataError(
-            f"the calibrated gate needs training images: {e} --gate paper, or leantta:half:paper, does without"
+            f"the calibrated gate needs training images: {e} --gate paper (leantta:half:paper) needs none"
         ) from e
 
 
