@@ -7,7 +7,7 @@ from leantta.errors import MissingFileError, StorageError
 from leantta.surgery.select import Selector
 
 
-@pytest.mark.parametrize("layers", ["half", "none"])
+@pytest.mark.parametrize("layers", ["half", pytest.param("none", marks=pytest.mark.slow)])
 def test_the_demo_writes_its_page_and_returns_its_tables(layers: Selector, tmp_path, sample, weights):
     page = tmp_path / "demo.html"
     tables = demo.run_demo(sample, weights, layers, per_cell=1, output=page)

@@ -90,7 +90,7 @@ def test_the_default_gains_and_loses_little_on_clean_images(model, least, most):
     )
     assert default[0] - none[0] >= least
     assert none[1] - default[1] <= most
-    assert default[1] >= paper[1] - 0.1
+    assert default[1] >= paper[1] - 0.2
     assert paper[0] - none[0] >= least
 
 

@@ -110,7 +110,7 @@ def test_eval_prints_a_table_keeps_records_and_goes_on(sample, weights, tmp_path
         "--stream",
         "clean,severity5",
     ]
-    args += ["--per-cell", 2, "--clean-images", 20, "--threads", 1, "--families"]
+    args += ["--per-cell", 2, "--clean-images", 20, "--threads", 1, "--families", "--gate", "paper"]
     done = leantta(*args, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0].split() == [
@@ -260,9 +260,9 @@ def test_a_full_disk_loses_nothing(tmp_path, sample, weights):
     script = (
         f"mount -t tmpfs -o size=64k none {small} && head -c 60000 /dev/zero > {small}/taken && "
         f"{sys.executable} -m leantta eval --model resnet18 --weights {weights} --images {sample} "
-        f"--per-cell 2 --records {small}; code=$?; rm {small}/taken; "
+        f"--per-cell 2 --method none --records {small}; code=$?; rm {small}/taken; "
         f"{sys.executable} -m leantta eval --model resnet18 --weights {weights} --images {sample} "
-        f"--per-cell 2 --records {small} > /dev/null || exit 99; exit $code"
+        f"--per-cell 2 --method none --records {small} > /dev/null || exit 99; exit $code"
     )
     done = subprocess.run(["unshare", "-m", "bash", "-c", script], capture_output=True, text=True)
     if "permission denied" in done.stderr.lower():

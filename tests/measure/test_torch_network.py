@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from leantta.errors import SettingError
+from leantta.errors import MissingFileError, SettingError
+from leantta.measure import torch_network
 from leantta.measure.analytic import fp32_bytes
 from leantta.measure.bench import BenchSettings, run_bench
 from leantta.measure.candidates import from_network
@@ -30,6 +31,17 @@ def test_a_network_has_real_images_and_its_checkpoint(network: Network, weights:
     assert (network.decisions("none") == labels).mean() > 0.8
 
 
+@pytest.fixture
+def no_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the checkout has."""
+
+    def find_weights(name: str, dataset: str) -> Path:
+        raise MissingFileError(f"no {name} for {dataset}")
+
+    monkeypatch.setattr(torch_network, "find_weights", find_weights)
+
+
+@pytest.mark.usefixtures("no_checkpoint")
 def test_without_a_checkpoint_weights_are_random_and_the_same_each_time(tmp_path: Path) -> None:
     first, again = (Network("mobilenet_v2", None, None, tmp_path) for _ in range(2))
     assert first.weights_sha256 is None
@@ -43,6 +55,7 @@ def test_without_a_checkpoint_weights_are_random_and_the_same_each_time(tmp_path
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_checkpoint")
 def test_a_network_with_random_weights_can_be_rounded(tmp_path: Path) -> None:
     network = Network("mobilenet_v2", None, None, tmp_path)
     few = BenchSettings(sessions=1, rounds=1, processes=0)

@@ -85,6 +85,8 @@ def test_what_was_left_half_written_long_ago_is_removed(tmp_path: Path) -> None:
 
 
 SLEEPER = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background may ignore it
 from pathlib import Path
 from leantta.reproduce.runner import run_jobs
 from reproduce.little_jobs import job, setting
