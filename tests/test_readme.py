@@ -1,7 +1,6 @@
 """What the README says is so: its code runs as pasted, its figures come from records in the repository."""
 
 import ast
-import importlib
 import json
 import re
 import subprocess
@@ -11,6 +10,7 @@ from statistics import median
 
 import numpy as np
 import pytest
+import results_page
 
 from leantta.measure.record import read_bench
 from leantta.measure.table import figures_of
@@ -39,11 +39,6 @@ def test_the_eight_lines_run_as_pasted():
     assert done.returncode == 0, done.stderr
     shown = ast.literal_eval(README.split("```python")[1].split("```text\n")[1].split("```")[0])
     assert ast.literal_eval(done.stdout) == pytest.approx(shown, abs=0.01)
-
-
-sys.path.insert(0, str(CHECKOUT / "benchmarks"))
-results_page = importlib.import_module("results_page")
-sys.path.pop(0)
 
 
 @pytest.mark.parametrize("path", results_page.PAGES, ids=lambda path: path.name)

@@ -10,6 +10,7 @@ from leantta.reproduce.target import Setting
 
 NOT_RUN = "not run"
 
+ONE_RUN = "Accuracy in %; ± is half the 95 % interval of one run."
 PAPER = "In brackets: the paper's value."
 VIEWS = "CoTTA looks at one random view of an image instead of 32 at this scale."
 ONE_BY_ONE = "None and LeanTTA see each image by itself, so that their batch size decides nothing."
@@ -52,7 +53,7 @@ def spread_note(setting: Setting) -> str:
     """Return what stands behind the ± of this scale."""
     seeds = len(setting.seeds)
     if seeds == 1:
-        return "Accuracy in %; ± is half the 95 % interval of one run."
+        return ONE_RUN
     return (
         f"Accuracy in %; ± is the standard deviation over {seeds} seeds; of one seed, half the 95 % interval."
     )

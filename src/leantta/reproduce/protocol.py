@@ -17,12 +17,13 @@ BATCH_OF_STATELESS = 16
 STEPS: Mapping[str, int] = {
     "abrupt": len(NAMES) * len(SEVERITIES),
     "gradual": 2 * len(NAMES) * len(SEVERITIES),
+    "clean": 1,
 }
 """The cells or steps of each stream."""
 
 IMAGES: Mapping[Scale, Mapping[str, int]] = {
-    "quick": {"abrupt": 10, "gradual": 5},
-    "full": {"abrupt": 100, "gradual": 100},
+    "quick": {"abrupt": 10, "gradual": 5, "clean": 1000},
+    "full": {"abrupt": 100, "gradual": 100, "clean": 10_000},
 }
 """Of each cell or step."""
 
@@ -69,7 +70,7 @@ def batched(label: str, method: str, batch_size: int) -> Row:
 
 
 def stream_run(setting: Setting, model: str, dataset: str, stream: str, row: Row, seed: int) -> Run:
-    """Return the run of a row over the abrupt or the gradual stream."""
+    """Return the run of a row over one of these streams."""
     images = IMAGES[setting.scale][stream]
     return Run(
         model=model,

@@ -1,6 +1,5 @@
 """The table of what adapting costs where nothing has shifted: accuracy on clean images, for every model."""
 
-from leantta.data.stream_table import StreamOptions
 from leantta.reproduce import cell_text
 from leantta.reproduce.accuracy import accuracy_job
 from leantta.reproduce.at_hand import lack
@@ -14,6 +13,7 @@ from leantta.reproduce.protocol import (
     NONE,
     NONE_INT8,
     Row,
+    stream_run,
 )
 from leantta.reproduce.run_record import Run
 from leantta.reproduce.table_mobilevit import MODEL as MOBILEVIT
@@ -22,7 +22,6 @@ from leantta.tables import Table
 
 COLUMNS = (*((model, dataset) for dataset in DATASETS for model in MODELS), (MOBILEVIT, "cifar10"))
 NAMES = {**MODELS, MOBILEVIT: "MobileViT-S"}
-IMAGES = {"quick": 1000, "full": 10_000}
 ROWS = (
     NONE,
     NONE_INT8,
@@ -35,29 +34,19 @@ ROWS = (
 
 
 def _run(setting: Setting, model: str, dataset: str, row: Row) -> Run:
-    images = IMAGES[setting.scale]
-    return Run(
-        model=model,
-        dataset=dataset,
-        method=row.text(setting.scale, "clean"),
-        stream="clean",
-        options=StreamOptions(seed=setting.seeds[0], images=images),
-        inputs=images,
-        batch_size=row.batch_size,
-    )
+    """Return the run of a cell; one seed, as all images are in it."""
+    return stream_run(setting, model, dataset, "clean", row, setting.seeds[0])
 
 
-def _is_run(model: str, row: Row) -> bool:
+def _is_shown(run: Run) -> bool:
     """Tell whether the table has this cell: MobileViT-S is in the paper in float32 only."""
-    return model in MODELS or not row.method.startswith("int8:")
+    return run.model in MODELS or run.file is None
 
 
 def _jobs(setting: Setting) -> list[Job]:
+    runs = [_run(setting, model, dataset, row) for row in ROWS for model, dataset in COLUMNS]
     return [
-        accuracy_job(_run(setting, model, dataset, row))
-        for row in ROWS
-        for model, dataset in COLUMNS
-        if _is_run(model, row) and lack(setting, model, dataset) is None
+        accuracy_job(run) for run in runs if _is_shown(run) and lack(setting, run.model, run.dataset) is None
     ]
 
 
@@ -72,7 +61,7 @@ def _page(setting: Setting) -> Page:
         for row in ROWS
     )
     notes = [
-        "Accuracy in %; ± is half the 95 % interval of one run.",
+        cell_text.ONE_RUN,
         "The paper has no such table. LeanTTA adapts the first half of the BatchNorms unless a row says all.",
     ]
     return Page(
@@ -82,10 +71,10 @@ def _page(setting: Setting) -> Page:
 
 
 def _cell(setting: Setting, model: str, dataset: str, row: Row) -> str:
-    if not _is_run(model, row):
+    run = _run(setting, model, dataset, row)
+    if not _is_shown(run):
         return "-"
-    counted = cell_text.tallies([_run(setting, model, dataset, row)], setting)
-    return cell_text.ours(counted, cell_text.gap(setting, model, dataset))
+    return cell_text.ours(cell_text.tallies([run], setting), cell_text.gap(setting, model, dataset))
 
 
 TARGET = Target(
