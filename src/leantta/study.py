@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leantta.data.cells import CLEAN, CachedCells, Cells, GeneratedCells
-from leantta.data.cifar import load_images
+from leantta.data.cells import CLEAN, CachedCells, Cells
 from leantta.data.cifar_c import open_cells
-from leantta.data.datasets import model_inputs
+from leantta.data.datasets import dataset_info
+from leantta.data.modalities import generated_cells, load_data
 from leantta.data.stream_table import StreamOptions, build_stream
 from leantta.data.streams import Stream
 from leantta.errors import SettingError
@@ -28,7 +28,7 @@ class Study:
     """What to compare: which model, on which images, in which streams, with which methods and seeds."""
 
     model: str | None  # torch model that the methods are put on; None if all of them are files
-    images: Path  # CIFAR in any of its forms
+    images: Path  # the dataset in any of its forms
     weights: Path | None = None
     dataset: str = "cifar10"
     corrupted: Path | None = None  # official CIFAR-10-C folder; without it the images are corrupted here
@@ -80,7 +80,7 @@ def prepare_study(study: Study) -> Prepared:
         model = TorchModel(
             name=study.model, dataset=study.dataset, weights=study.weights, images=study.images
         )
-        example = model_inputs(cells.cell(CLEAN, 0, np.arange(2) % len(cells.labels), 0))
+        example = cells.inputs(cells.cell(CLEAN, 0, np.arange(2) % len(cells.labels), 0))
         found = on_torch(model, others, study.options, example, study.threads)
         made |= dict(zip(others, found, strict=True))
     return Prepared(study, streams, [made[text] for text in study.methods])
@@ -111,8 +111,12 @@ def run_study(
 
 
 def _cells(study: Study) -> Cells:
-    clean = load_images(study.images, study.dataset, "test")
-    source = open_cells(study.corrupted, study.dataset, clean) if study.corrupted else GeneratedCells(clean)
+    if study.corrupted and dataset_info(study.dataset).modality != "image":
+        raise SettingError(
+            f"--corrupted is a folder of CIFAR-10-C or -100-C; {study.dataset} has none. Leave it out."
+        )
+    clean = load_data(study.images, study.dataset, "test")
+    source = open_cells(study.corrupted, study.dataset, clean) if study.corrupted else generated_cells(clean)
     return CachedCells(source)
 
 

@@ -39,7 +39,7 @@ def test_bad_images_are_explained(name: str) -> None:
 
 
 BAD_LABELS: dict[str, tuple[np.ndarray, str]] = {
-    "too few": (np.zeros(2, int), "3 images need 3 labels"),
+    "too few": (np.zeros(2, int), "3 samples need 3 labels"),
     "one-hot": (np.zeros((3, 10), int), r"shape \(3, 10\)"),
     "floats": (np.zeros(3), "these are float64"),
     "too high": (np.array([0, 9, 10]), "label 2 is 10"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from leantta.data.cells import GeneratedCells
 from leantta.data.corruptions.names import NAMES
-from leantta.data.datasets import DATASETS, Dataset
+from leantta.data.datasets import DATASETS, Dataset, model_inputs
 from leantta.data.seeds import derived
 from leantta.data.stream_builders import abrupt, correlated, gradual, one_cell, severity5
 from leantta.data.stream_table import STREAMS, StreamOptions, build_stream
@@ -37,6 +37,9 @@ class Marked:
         images[:, 0, 0, 1] = CLEAN if corruption == "clean" else NAMES.index(corruption)
         images[:, 0, 0, 2] = severity
         return images
+
+    def inputs(self, samples: np.ndarray) -> np.ndarray:
+        return model_inputs(samples)
 
 
 def built(name: str, *, seed: int = 0, images: int | None = 4, count: int = 50) -> Stream:

@@ -31,7 +31,7 @@ REFUSED: dict[str, tuple[NDArray[np.generic], bool, str]] = {
     "constant each": (RAMP, True, "has one value only"),
     "not a number": (with_value(np.nan), False, "NaN or infinite"),
     "infinite": (with_value(-np.inf), False, "NaN or infinite"),
-    "floats as images": (INPUTS, True, r"are uint8 \(n, height, width, channels\); these are float32"),
+    "floats as images": (INPUTS, True, r"are uint8 \(n, height, width, channels\) .*; these are float32"),
     "one image without a batch": (IMAGES[0], True, r"these are uint8 \(12, 12, 3\)"),
     "channels first": (IMAGES.transpose(0, 3, 1, 2), True, "mean and std have 3 channels.* images 12"),
     "gray": (IMAGES[..., :1], True, "have 3 channels, the calibration images 1"),

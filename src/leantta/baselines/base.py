@@ -65,12 +65,13 @@ class Normalized(nn.Module):
     def __init__(self, model: nn.Module, mean: Sequence[float], std: Sequence[float]) -> None:
         super().__init__()
         self.model = model
-        self.register_buffer("mean", torch.tensor(mean).view(-1, 1, 1))
-        self.register_buffer("std", torch.tensor(std).view(-1, 1, 1))
+        self.register_buffer("mean", torch.tensor(mean))
+        self.register_buffer("std", torch.tensor(std))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the model's logits of inputs (n, c, h, w)."""
-        logits: Tensor = self.model((x - self.mean) / self.std)
+        """Return the model's logits of inputs (n, c, *positions)."""
+        shape = (-1, *(1,) * (x.dim() - 2))
+        logits: Tensor = self.model((x - self.mean.view(shape)) / self.std.view(shape))
         return logits
 
 

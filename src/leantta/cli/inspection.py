@@ -98,9 +98,9 @@ def _most_shifted(
 ) -> list[str]:
     import torch
 
-    from leantta.data.cifar import load_images
-    from leantta.data.datasets import Pixels, dataset_info, model_inputs
+    from leantta.data.datasets import Samples, dataset_info
     from leantta.data.imagefiles import find_images, read_batch
+    from leantta.data.modalities import load_data, modality_of
     from leantta.methods.torch_predictor import TorchPredictor
     from leantta.progress import Bar
     from leantta.surgery.observe import observe, shifts
@@ -111,18 +111,19 @@ def _most_shifted(
     count = text.removeprefix("shift:")
     if not count.isdigit():
         raise SettingError(f"shift:N takes a number of layers, got {text!r}")
-    info = dataset_info(dataset)
+    info, modality = dataset_info(dataset), modality_of(dataset)
     predictor = TorchPredictor(network, mean=info.mean, std=info.std)
 
-    def tensor(pixels: Pixels) -> torch.Tensor:
-        return predictor.normalized(model_inputs(pixels[:512]))
+    def tensor(samples: Samples) -> torch.Tensor:
+        return predictor.normalized(modality.inputs(samples[:512]))
 
     usual = observe(
-        network, tensor(load_images(source, dataset, "train").images), progress=Bar("source images")
+        network, tensor(load_data(source, dataset, "train").images), progress=Bar("source images")
     )
-    pixels = (
-        read_batch(find_images(field)[:512]) if field.is_dir() else load_images(field, dataset, "test").images
+    is_image_folder = field.is_dir() and info.modality == "image"
+    samples = (
+        read_batch(find_images(field)[:512]) if is_image_folder else load_data(field, dataset, "test").images
     )
     return most_shifted(
-        shifts(observe(network, tensor(pixels), progress=Bar("field images")), usual), int(count)
+        shifts(observe(network, tensor(samples), progress=Bar("field images")), usual), int(count)
     )

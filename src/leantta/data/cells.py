@@ -11,9 +11,9 @@ from typing import Protocol
 
 import numpy as np
 
-from leantta.data.corruptions.names import NAMES
-from leantta.data.datasets import Dataset, Labels, Pixels
-from leantta.extras import missing_extra
+from leantta.data.datasets import Dataset, Inputs, Labels, Samples
+from leantta.data.images import IMAGES
+from leantta.data.modality import Modality
 
 CLEAN = "clean"
 
@@ -37,24 +37,24 @@ class Cells(Protocol):
     def corruptions(self) -> tuple[str, ...]:
         """The corruptions there are, in the order of the benchmark."""
 
-    def cell(self, corruption: str, severity: int, indices: Labels, seed: int) -> Pixels:
+    def cell(self, corruption: str, severity: int, indices: Labels, seed: int) -> Samples:
         """Return the corrupted versions of the clean images number `indices`, (len(indices), h, w, 3)."""
+
+    def inputs(self, samples: Samples) -> Inputs:
+        """Return what `cell` returned as models take it."""
 
 
 class GeneratedCells:
     """Corrupts the images of a dataset when they are asked for."""
 
-    def __init__(self, dataset: Dataset) -> None:
+    def __init__(self, dataset: Dataset, modality: Modality = IMAGES) -> None:
         self.dataset = dataset
+        self.modality = modality
 
     @property
     def name(self) -> str:
         """How the images come about: all that changes them, since records must tell them apart."""
-        try:
-            from leantta.data.corruptions.frost import made_by
-        except ModuleNotFoundError:  # no corruption can be made here, only clean images shown
-            return "generated"
-        return f"generated, {made_by()}"
+        return self.modality.made_by()
 
     @cached_property
     def fingerprint(self) -> str:
@@ -71,22 +71,22 @@ class GeneratedCells:
     @property
     def corruptions(self) -> tuple[str, ...]:
         """All corruptions of the benchmark."""
-        return NAMES
+        return self.modality.corruptions
 
-    def cell(self, corruption: str, severity: int, indices: Labels, seed: int) -> Pixels:
+    def cell(self, corruption: str, severity: int, indices: Labels, seed: int) -> Samples:
         """Return corrupted versions: those that corrupting the whole dataset with this seed would give."""
         chosen = self.dataset.images[indices]
         if corruption == CLEAN:
             return chosen
-        try:  # here, not above: clean images need no scipy, and a device may not have it
-            from leantta.data.corruptions.apply import corrupt
-        except ModuleNotFoundError as e:
-            raise missing_extra(e) from e
         one_by_one = [
-            corrupt(image[None], corruption, severity, seed=seed, first=int(index))
+            self.modality.corrupt(image[None], corruption, severity, seed=seed, first=int(index))
             for image, index in zip(chosen, indices, strict=True)
         ]
         return np.concatenate(one_by_one) if one_by_one else chosen
+
+    def inputs(self, samples: Samples) -> Inputs:
+        """Return samples as the modality's models take them."""
+        return self.modality.inputs(samples)
 
 
 class CachedCells:
@@ -98,9 +98,10 @@ class CachedCells:
         self.fingerprint = source.fingerprint
         self.labels = source.labels
         self.corruptions = source.corruptions
-        self._kept: dict[tuple[str, int, int, int], Pixels] = {}
+        self.inputs = source.inputs
+        self._kept: dict[tuple[str, int, int, int], Samples] = {}
 
-    def cell(self, corruption: str, severity: int, indices: Labels, seed: int) -> Pixels:
+    def cell(self, corruption: str, severity: int, indices: Labels, seed: int) -> Samples:
         """Return what the source returns, from memory where it was asked for before."""
         keys = [(corruption, severity, seed, int(index)) for index in indices]
         missing = [position for position, key in enumerate(keys) if key not in self._kept]

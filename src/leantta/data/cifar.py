@@ -49,6 +49,8 @@ def load_images(path: Path, dataset: str = "cifar10", split: Split = "test") -> 
         DataError: it is there, but is damaged or something else.
     """
     info = dataset_info(dataset)
+    if dataset not in _LAYOUTS:
+        raise SettingError(f"{dataset} has no images; those that do: {', '.join(_LAYOUTS)}.")
     if split not in ("train", "test"):
         raise SettingError(f"unknown split {split!r}; known: train, test.")
     existing(path, f"{dataset} images", f"Check the path; `leantta download {dataset}` fetches them.")

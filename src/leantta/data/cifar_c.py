@@ -13,7 +13,7 @@ import numpy as np
 
 from leantta.data.cells import CLEAN
 from leantta.data.corruptions.names import NAMES, SEVERITIES
-from leantta.data.datasets import Dataset, Labels, Pixels, as_labels, dataset_info
+from leantta.data.datasets import Dataset, Inputs, Labels, Samples, as_labels, dataset_info, model_inputs
 from leantta.errors import DataError, SettingError
 from leantta.files import existing
 
@@ -39,7 +39,7 @@ class FolderCells:
         """A hash of the labels and of which files there are; gigabytes of pixels are taken on trust."""
         return hashlib.sha256(repr(self.corruptions).encode() + self.labels.tobytes()).hexdigest()[:16]
 
-    def cell(self, corruption: str, severity: int, indices: Labels, seed: int) -> Pixels:  # noqa: ARG002 - nothing is drawn
+    def cell(self, corruption: str, severity: int, indices: Labels, seed: int) -> Samples:  # noqa: ARG002 - nothing is drawn
         """Return the published images; the seed changes nothing.
 
         Raises:
@@ -59,6 +59,10 @@ class FolderCells:
             )
         # One advanced index copies out of the file; the offset selects the severity's block.
         return np.asarray(self._files[corruption][indices + (severity - 1) * len(self.labels)])
+
+    def inputs(self, samples: Samples) -> Inputs:
+        """Return images as models take them."""
+        return model_inputs(samples)
 
 
 def open_cells(folder: Path, dataset: str, clean: Dataset | None = None) -> FolderCells:

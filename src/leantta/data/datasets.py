@@ -1,11 +1,11 @@
-"""What a labelled set of images is, and what is known of each benchmark dataset.
+"""What a labelled set of samples is, and what is known of each benchmark dataset.
 
-Images are uint8 in (n, h, w, 3) order; models take float32 in (n, 3, h, w) order between 0 and 1. The mean
-and standard deviation of a dataset belong to the model that was trained with them, so nothing here
-normalizes.
+Images are uint8 in (n, h, w, 3) order; models take float32 in (n, 3, h, w) order between 0 and 1. Other
+samples are as their modality says (`leantta.data.modalities`). The mean and standard deviation of a dataset
+belong to the model that was trained with them, so nothing here normalizes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from leantta.errors import DataError, SettingError
 
+Samples = npt.NDArray[Any]
 Pixels = npt.NDArray[np.uint8]
 Inputs = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
@@ -26,8 +27,9 @@ class DatasetInfo:
 
     name: str
     classes: tuple[str, ...]
-    mean: tuple[float, float, float]
-    std: tuple[float, float, float]
+    mean: tuple[float, ...]  # per channel, of what models take
+    std: tuple[float, ...]
+    modality: str = "image"
 
     @property
     def num_classes(self) -> int:
@@ -37,16 +39,16 @@ class DatasetInfo:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Images with their labels; `checked` is the way to make one from arrays of unknown origin."""
+    """Samples with their labels; `checked` is the way to make one of images from arrays of unknown origin."""
 
     name: str
     split: str
-    images: Pixels  # (n, h, w, 3)
+    images: Samples  # (n, h, w, 3), or what the modality of the dataset has for it
     labels: Labels  # (n,)
     classes: tuple[str, ...]
 
     def __len__(self) -> int:
-        """Return the number of images."""
+        """Return the number of samples."""
         return len(self.labels)
 
     @classmethod
@@ -119,7 +121,7 @@ def as_labels(labels: npt.NDArray[Any], count: int, num_classes: int) -> Labels:
         DataError: another number of labels, not integers, or a class outside 0 .. num_classes - 1.
     """
     if labels.shape not in ((count,), (count, 1)):
-        raise DataError(f"{count} images need {count} labels; the labels have the shape {labels.shape}.")
+        raise DataError(f"{count} samples need {count} labels; the labels have the shape {labels.shape}.")
     if not np.issubdtype(labels.dtype, np.integer):
         raise DataError(f"labels must be integers; these are {labels.dtype}. Give class numbers from 0.")
     flat = np.asarray(labels.reshape(count), dtype=np.int64)
@@ -140,6 +142,15 @@ def model_inputs(pixels: Pixels) -> Inputs:
     (1, 3, 4, 5)
     """
     return np.ascontiguousarray(pixels.transpose(0, 3, 1, 2), dtype=np.float32) / np.float32(255)
+
+
+def per_channel(values: Sequence[float], axes: int) -> Inputs:
+    """Return a value per channel, shaped to meet inputs (n, c, *positions) of so many axes.
+
+    >>> per_channel((0.5, 0.25), 4).shape
+    (2, 1, 1)
+    """
+    return np.asarray(values, np.float32).reshape(-1, *(1,) * (axes - 2))
 
 
 def dataset_info(name: str) -> DatasetInfo:

@@ -19,7 +19,7 @@ import numpy as np
 
 from leantta.data.cells import CLEAN, Cells
 from leantta.data.corruptions.names import SEVERITIES
-from leantta.data.datasets import Inputs, Labels, model_inputs
+from leantta.data.datasets import Inputs, Labels
 from leantta.data.seeds import derived
 from leantta.data.streams import Domain, Setting, Stream
 from leantta.errors import SettingError
@@ -144,7 +144,7 @@ def _stream(
         for which in np.unique(wanted):
             chosen = wanted == which
             corruption, severity = domains[which]
-            made = model_inputs(cells.cell(corruption, severity, index[positions][chosen], seed))
+            made = cells.inputs(cells.cell(corruption, severity, index[positions][chosen], seed))
             if inputs is None:
                 inputs = np.empty((len(positions), *made.shape[1:]), dtype=np.float32)
             inputs[chosen] = made

@@ -18,9 +18,9 @@ from leantta.errors import ArtifactError, SettingError, UnsupportedModelError
 from leantta.export.artifact import gate_settings, plan_rows, sealed, selftest, selftest_input
 from leantta.export.heads import RAW, ShiftScale, shift_scale, with_heads, with_raw_distances
 from leantta.export.prepare import prepare_
-from leantta.export.preprocessing import normalized, with_preprocessing
+from leantta.export.preprocessing import normalized, standardized, with_preprocessing
 from leantta.export.report import Conversion
-from leantta.export.source import as_float32, check_calibration, pixel_statistics, state_sha256
+from leantta.export.source import as_float32, check_calibration, is_signal, pixel_statistics, state_sha256
 from leantta.export.trace import INPUT, trace
 from leantta.files import replacing
 from leantta.gates import CalibratedGate, Gate, GateName, gate_of
@@ -91,8 +91,9 @@ def convert(
     """Write the model to `output` as one ONNX file that adapts to each input, and return what was done.
 
     `calibration` are source inputs: uint8 images (n, h, w, c), with the mean and std per channel that the
-    model was trained with; or float32 (n, ...) exactly as the model takes them, if it is no image model.
-    Some hundreds are usual. The file appears whole or not at all.
+    model was trained with; signals, float (n, c, *positions) in their own unit, with theirs; or float32
+    (n, ...) exactly as the model takes them, without. Some hundreds are usual. The file appears whole or
+    not at all.
 
     Raises:
         LeanTTAError: the model, the images or a setting cannot be used, or the file would not reproduce the
@@ -130,13 +131,14 @@ class _Making:
         pixels: tuple[tuple[float, ...], tuple[float, ...]] | None,
     ) -> None:
         check_calibration(calibration, pixels, options.input)
-        if pixels is None:
+        self.signal = pixels is not None and is_signal(calibration)
+        if pixels is None or self.signal:
             calibration = as_float32(calibration)
         self.options = options
         self.gate = gate
         self.pixels = pixels
         self.given = calibration
-        self.inputs: Floats = normalized(calibration, *pixels) if pixels else calibration
+        self.inputs: Floats = self._as_taken(calibration)
         example = torch.from_numpy(self.inputs[:2].copy())
         self.plan: Plan = plan(model, example, layers)
         self.model = model
@@ -145,6 +147,12 @@ class _Making:
         self.scale: ShiftScale | None = None
         self.difference = 0.0
         self.agreement = 1.0
+
+    def _as_taken(self, given: Array) -> Floats:
+        """Return inputs, such as are given, as the model takes them."""
+        if self.pixels is None:
+            return given
+        return standardized(given, *self.pixels) if self.signal else normalized(given, *self.pixels)
 
     def file(self, progress: Callable[[str], Progress]) -> tuple[Graph, dict[str, Any]]:
         """Return the graph of the file, and the metadata that follows from it."""
@@ -193,7 +201,7 @@ class _Making:
 
     def _input_range(self) -> dict[str, Range]:
         """Return the range of the input: of images every value that a pixel can take, else what was seen."""
-        if self.pixels is None:
+        if self.pixels is None or self.signal:
             return {}
         mean, std = (np.asarray(values) for values in self.pixels)
         return {INPUT: (float((-mean / std).min()), float(((1 - mean) / std).max()))}
@@ -222,14 +230,19 @@ class _Making:
     def _metadata(self, graph: Graph, peak: float) -> dict[str, Any]:
         options = self.options
         test = selftest_input(self.given)
-        fed = test if options.input == "image" or self.pixels is None else normalized(test, *self.pixels)
+        fed = test if options.input == "image" else self._as_taken(test)
         logits = run_graph(graph, fed, [graph.outputs[0]])[0]
         mean, std = self.pixels or (None, None)
         scale = self.scale
         return {
             "precision": options.precision,
             "portable": options.portable,
-            "input": {"kind": options.input, "shape": list(self.inputs.shape[1:]), "mean": mean, "std": std},
+            "input": {
+                "kind": "signal" if self.signal else options.input,
+                "shape": list(self.inputs.shape[1:]),
+                "mean": mean,
+                "std": std,
+            },
             "outputs": logits.shape[1],
             "gate": gate_settings(self.gate) if self.layers else None,
             "layers": self.layers,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from leantta.data.datasets import Pixels
+from leantta.data.datasets import Pixels, per_channel
 from leantta.export.trace import INPUT
 from leantta.graph.ir import BATCH, Graph, Node, Shape, Tensor
 
@@ -23,6 +23,11 @@ def normalized(images: Pixels, mean: tuple[float, ...], std: tuple[float, ...]) 
     """Return uint8 images (n, h, w, c) as a model takes them: float32 (n, c, h, w)."""
     scale, offset = image_constants(mean, std)
     return np.ascontiguousarray((images * scale + offset).transpose(0, 3, 1, 2), np.float32)
+
+
+def standardized(signals: Floats, mean: tuple[float, ...], std: tuple[float, ...]) -> Floats:
+    """Return signals (n, c, *positions) as a model takes them, exactly as the runtime does."""
+    return (signals - per_channel(mean, signals.ndim)) / per_channel(std, signals.ndim)
 
 
 def with_preprocessing(graph: Graph, mean: tuple[float, ...], std: tuple[float, ...], *, last: bool) -> Graph:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from leantta.data.cifar import load_images
-from leantta.data.datasets import Dataset, dataset_info, model_inputs
+from leantta.data.datasets import Dataset, Samples, dataset_info
 from leantta.data.imagefiles import find_images, read_image
+from leantta.data.modalities import load_data, modality_of
 from leantta.data.npz import read_array
 from leantta.data.resize import cover, luminance
 from leantta.errors import DataError, SettingError
@@ -61,8 +61,9 @@ def run_request(request: Request, progress: Callable[[str], Progress] = lambda _
     """
     if request.images < 1:
         raise SettingError(f"a number of calibration images is at least 1, got {request.images}")
+    modality = modality_of(request.dataset)
     model = pretrained(request.model, request.dataset, request.weights)
-    source = _calibration(request)
+    source = _calibration(request) if _has_images(request) else modality.inputs(_samples(request))
     mean, std = _normalization(request, source)
     done = convert(
         model,
@@ -81,10 +82,11 @@ def run_request(request: Request, progress: Callable[[str], Progress] = lambda _
     labelled = _labelled(request)
     if labelled is None or mean is None or std is None:
         return done
-    example = TorchPredictor(model, mean=mean, std=std).normalized(model_inputs(labelled.images[:2]))
+    outside = TorchPredictor(model, mean=mean, std=std)
+    example = outside.normalized(modality.inputs(labelled.images[:2]))
     calibration = None
     if isinstance(request.gate, CalibratedGate):
-        calibration = TorchPredictor(model, mean=mean, std=std).normalized(model_inputs(source))
+        calibration = outside.normalized(modality.inputs(source) if _has_images(request) else source)
     lean = adapt(model, example, request.layers, gate=request.gate, calibration=calibration)
     with load(request.output) as session:
         found = [
@@ -97,17 +99,36 @@ def run_request(request: Request, progress: Callable[[str], Progress] = lambda _
     return replace(done, accuracy=(found[0], found[1], len(labelled.labels)))
 
 
+def _has_images(request: Request) -> bool:
+    return dataset_info(request.dataset).modality == "image"
+
+
+def _samples(request: Request) -> Samples:
+    """Return the calibration samples of a dataset that is no images: its train split, or an .npy of them."""
+    if request.size is not None:
+        raise SettingError(f"--size is for images; {request.dataset} has none. Leave it out.")
+    path = existing(request.calibration, f"calibration {modality_of(request.dataset).noun}")
+    if path.suffix.lower() == ".npy":
+        return read_array(path)[: request.images]
+    return load_data(path, request.dataset, "train").images[: request.images]
+
+
 def _calibration(request: Request) -> Array:
     """Return the calibration inputs: uint8 images, or what an .npy file holds."""
     path = existing(request.calibration, "calibration images")
     if path.suffix.lower() == ".npy":
         return read_array(path)[: request.images]
     if path.suffix.lower() == ".npz" or not _is_image_folder(path):
-        pixels = load_images(path, request.dataset, "train").images[: request.images]
+        pixels = load_data(path, request.dataset, "train").images[: request.images]
         return pixels if request.size is None else np.stack([cover(each, *request.size) for each in pixels])
     paths = find_images(path)[: request.images]
     images = [read_image(each) for each in paths]
-    channels, height, width = MODELS[request.model].input_shape if request.model in MODELS else (3, 0, 0)
+    shape = MODELS[request.model].input_shape if request.model in MODELS else (3, 0, 0)
+    if len(shape) != 3:
+        raise SettingError(
+            f"{request.model} takes inputs of shape {shape}, not images. Name its --dataset, or give an .npy."
+        )
+    channels, height, width = shape
     if request.size is not None:
         height, width = request.size
     elif not height:
@@ -133,7 +154,7 @@ def _is_image_folder(path: Path) -> bool:
 
 
 def _normalization(request: Request, source: Array) -> tuple[Mean | None, Mean | None]:
-    if source.dtype != np.uint8:
+    if source.dtype != np.uint8 and _has_images(request):
         return None, None
     if request.mean is not None or request.std is not None:
         return request.mean, request.std
@@ -150,20 +171,20 @@ def _classes(request: Request, source: Array) -> tuple[str, ...] | None:
     if request.classes is not None:
         text = existing(request.classes, "file of class names").read_text(encoding="utf-8")
         return tuple(line.strip() for line in text.splitlines() if line.strip())
-    if source.dtype != np.uint8 or _is_image_folder(request.calibration):
+    if _has_images(request) and (source.dtype != np.uint8 or _is_image_folder(request.calibration)):
         return None
     return dataset_info(request.dataset).classes
 
 
 def _labelled(request: Request) -> Dataset | None:
     if request.test is not None:
-        found = load_images(request.test, request.dataset, "test")
+        found = load_data(request.test, request.dataset, "test")
     else:
         path = request.calibration
         if path.suffix.lower() == ".npy" or _is_image_folder(path):
             return None
         try:
-            found = load_images(path, request.dataset, "test")
+            found = load_data(path, request.dataset, "test")
         except DataError:
             return None  # a file with the train split alone will do for calibration
     images = found.images[:TESTED]
@@ -173,9 +194,10 @@ def _labelled(request: Request) -> Dataset | None:
 
 
 def _accuracy(predictor: Predictor, data: Dataset, progress: Progress) -> float:
+    inputs = modality_of(data.name).inputs
     right = 0
     for start in range(0, len(data.labels), 50):
-        logits = predictor.predict(model_inputs(data.images[start : start + 50]))
+        logits = predictor.predict(inputs(data.images[start : start + 50]))
         right += int((logits.argmax(axis=1) == data.labels[start : start + 50]).sum())
         progress(min(start + 50, len(data.labels)), len(data.labels))
     return right / len(data.labels)

@@ -30,15 +30,8 @@ def check_calibration(
         raise DataError(f"calibration inputs are a numpy array (n, ...); this is {found}. Convert it first.")
     if pixels is None and kind == "image":
         raise SettingError("preprocessing inside the file needs the mean and std of the training images")
-    if pixels is not None and (images.dtype != np.uint8 or images.ndim != 4):
-        raise DataError(
-            f"with mean and std, calibration images are uint8 (n, height, width, channels); these are "
-            f"{images.dtype} {images.shape}"
-        )
-    if pixels is not None and images.shape[-1] != len(pixels[0]):
-        raise DataError(
-            f"mean and std have {len(pixels[0])} channels, the calibration images {images.shape[-1]}"
-        )
+    if pixels is not None:
+        _check_channels(images, len(pixels[0]), kind)
     if pixels is None and (images.dtype == np.uint8 or not np.issubdtype(images.dtype, np.floating)):
         raise DataError(
             f"without mean and std, calibration inputs are floats as the model takes them; these are "
@@ -58,6 +51,35 @@ def check_calibration(
         raise DataError("every calibration input has one value only; take real training images")
 
 
+def is_signal(inputs: Array) -> bool:
+    """Tell whether calibration inputs that come with a mean and std are signals: floats, but no images.
+
+    Images are given as bytes; as floats nobody knows whether they are normalized already.
+    """
+    looks_like_images = inputs.ndim == 4 and inputs.shape[1] == 3
+    return bool(np.issubdtype(inputs.dtype, np.floating)) and inputs.ndim >= 3 and not looks_like_images
+
+
+def _check_channels(inputs: Array, channels: int, kind: str) -> None:
+    """Refuse inputs that a mean and std of so many channels cannot belong to."""
+    if is_signal(inputs) and kind == "image":
+        raise SettingError(
+            f"preprocessing inside the file is for uint8 images; these inputs are {inputs.dtype}. Leave "
+            f"--input image out."
+        )
+    if is_signal(inputs):
+        found = inputs.shape[1]
+    elif inputs.dtype == np.uint8 and inputs.ndim == 4:
+        found = inputs.shape[-1]
+    else:
+        raise DataError(
+            f"with mean and std, calibration images are uint8 (n, height, width, channels) and signals float "
+            f"(n, channels, time); these are {inputs.dtype} {inputs.shape}"
+        )
+    if found != channels:
+        raise DataError(f"mean and std have {channels} channels, the calibration images {found}")
+
+
 def as_float32(inputs: Array) -> npt.NDArray[np.float32]:
     """Return inputs as the file takes them.
 
@@ -74,7 +96,7 @@ def as_float32(inputs: Array) -> npt.NDArray[np.float32]:
 def pixel_statistics(
     mean: Sequence[float] | None, std: Sequence[float] | None
 ) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-    """Return mean and std per channel of the training images, None if the model is not for images.
+    """Return mean and std per channel of the training inputs, None if the model takes them as they are.
 
     Raises:
         SettingError: one without the other, or numbers that cannot be.

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import torch
 
-from leantta.data.cifar import load_images
-from leantta.data.datasets import Inputs, dataset_info, model_inputs
+from leantta.data.datasets import Inputs, dataset_info
+from leantta.data.modalities import modality_of
 from leantta.evaluate.settings import RunSettings
 from leantta.methods.contender import Contender
 from leantta.methods.options import MethodOptions
@@ -42,7 +42,7 @@ def check_methods(methods: Sequence[str], options: MethodOptions) -> None:
 def on_torch(
     model: TorchModel, methods: Sequence[str], options: MethodOptions, example: Inputs, threads: int | None
 ) -> list[Contender]:
-    """Return a contender for each method, all on the same model; `example` are two images between 0 and 1.
+    """Return a contender for each method, all on the same model; `example` are two inputs of the stream.
 
     Raises:
         LeanTTAError: no such model, checkpoint or method, or they do not fit.
@@ -71,12 +71,13 @@ def on_torch(
 def _subject(source: TorchModel, example: Inputs) -> Subject:
     info = dataset_info(source.dataset)
     model = pretrained(source.name, source.dataset, source.weights)
-    loaded = cache(lambda: load_images(source.images, source.dataset, "train").images)
+    modality = modality_of(source.dataset)
+    loaded = cache(lambda: modality.load(source.images, source.dataset, "train").images)
     return Subject(
         model=model,
         example=TorchPredictor(model, mean=info.mean, std=info.std).normalized(example),
         mean=info.mean,
         std=info.std,
         classes=info.num_classes,
-        source=lambda count: model_inputs(loaded()[:count]),
+        source=lambda count: modality.inputs(loaded()[:count]),
     )

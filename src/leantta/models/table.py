@@ -18,7 +18,7 @@ class ModelEntry:
     """One network of the table."""
 
     make: Callable[[int], nn.Module]  # called with the number of classes
-    input_shape: tuple[int, int, int]  # channels, height, width
+    input_shape: tuple[int, ...]  # channels, then height and width or time
     num_classes: int
     batchnorms: int
     parameters: int  # trainable values, with `num_classes` classes

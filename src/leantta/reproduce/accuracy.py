@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 
 from leantta.data.cells import CLEAN, CachedCells
-from leantta.data.datasets import model_inputs
 from leantta.data.stream_table import build_stream
 from leantta.methods.contender import Contender, from_file
 from leantta.methods.options import MethodOptions
@@ -72,7 +71,8 @@ def _on_torch(model: str, dataset: str, method: str, images: Path) -> Contender:
     from leantta.methods.on_torch import TorchModel, on_torch
 
     source = TorchModel(name=model, dataset=dataset, weights=None, images=images)
-    example = model_inputs(corrupted_images(images, dataset).cell(CLEAN, 0, np.arange(2), 0))
+    cells = corrupted_images(images, dataset)
+    example = cells.inputs(cells.cell(CLEAN, 0, np.arange(2), 0))
     return on_torch(source, [method], MethodOptions(), example, THREADS)[0]
 
 

@@ -72,14 +72,14 @@ def _is_made(model: str, dataset: str, kind: str, setting: Setting) -> bool:
 
 def _make(model: str, dataset: str, kind: str, setting: Setting, progress: Progress) -> None:
     del progress  # it has several parts, none of them long
-    from leantta.data.cifar import load_images
     from leantta.data.datasets import dataset_info
+    from leantta.data.modalities import load_data
     from leantta.export.convert import convert
     from leantta.models.pretrained import pretrained
 
     info = dataset_info(dataset)
     layers, gate = layers_and_gate(kind)
-    source = load_images(setting.images[dataset], dataset, "train").images[:CALIBRATION_IMAGES]
+    source = load_data(setting.images[dataset], dataset, "train").images[:CALIBRATION_IMAGES]
     convert(
         pretrained(model, dataset),
         source,

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from leantta.data.cells import GeneratedCells
-from leantta.data.cifar import load_images
 from leantta.data.datasets import dataset_info
+from leantta.data.modalities import generated_cells, load_data
 from leantta.data.stream_table import StreamOptions, build_stream
 from leantta.evaluate.record import Record, read_record
 from leantta.evaluate.settings import canonical
@@ -137,7 +137,7 @@ def _described(images: Path, dataset: str, stream: str, options: StreamOptions) 
 @lru_cache(maxsize=2)
 def corrupted_images(images: Path, dataset: str) -> GeneratedCells:
     """Return the test images of a dataset, corrupted as they are asked for."""
-    return GeneratedCells(load_images(images, dataset, "test"))
+    return generated_cells(load_data(images, dataset, "test"))
 
 
 @cache

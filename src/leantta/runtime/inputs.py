@@ -1,7 +1,8 @@
 """What a caller gives, as the model takes it; or an error that says what to do with it first.
 
 Images are uint8 (n, h, w, c), or float (n, c, h, w) between 0 and 1: pixels / 255, before normalization.
-Models that are not for images take float (n, *shape), finite, of any range.
+Models that are not for images take float (n, *shape), finite, of any range; a signal is in its own unit, and
+is normalized here.
 """
 
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from leantta.data.datasets import per_channel
 from leantta.errors import DataError
 from leantta.runtime.metadata import InputInfo
 
@@ -31,7 +33,8 @@ def prepare(images: npt.ArrayLike, info: InputInfo) -> Array:
     order = "float images are (n, c, height, width)" if info.is_image else "the batch axis comes first"
     _check_shape(given, info.shape, info, order)
     if not info.is_image:
-        return _finite(given)
+        values = _finite(given)
+        return _normalized(values.copy(), info) if info.kind == "signal" else values
     _check_range(given)
     if info.kind == "image":
         pixels = np.rint(given.transpose(0, 2, 3, 1) * np.float32(255))
@@ -62,9 +65,11 @@ def _unit(pixels: Array) -> Array:
 
 
 def _normalized(scaled: Array, info: InputInfo) -> Array:
-    """Return images between 0 and 1 less the mean, over the deviation; changes and returns its argument."""
-    scaled -= np.asarray(info.mean, np.float32).reshape(-1, 1, 1)
-    scaled /= np.asarray(info.std, np.float32).reshape(-1, 1, 1)
+    """Return inputs less the mean, over the deviation, per channel; changes and returns its argument."""
+    assert info.mean is not None  # of images and signals they are there
+    assert info.std is not None
+    scaled -= per_channel(info.mean, scaled.ndim)
+    scaled /= per_channel(info.std, scaled.ndim)
     return scaled
 
 
@@ -111,6 +116,8 @@ def _shape_hint(found: tuple[int, ...], wanted: tuple[int, ...], info: InputInfo
         return "The batch is empty."
     if found == wanted:
         return "The batch axis is missing: give images[None], or use predict_one()."
+    if info.kind == "signal" and len(wanted) == 2 and found[1:] == wanted[::-1]:
+        return f"Channels come before time, {order}: give windows.transpose(0, 2, 1)."
     other = (wanted[-1], *wanted[:-1]) if wanted != info.shape else (*wanted[1:], wanted[0])
     if info.is_image and found[1:] == other:
         axes = "(0, 2, 3, 1)" if wanted != info.shape else "(0, 3, 1, 2)"

@@ -24,15 +24,16 @@ FORMAT = 1
 class InputInfo(NamedTuple):
     """What goes in: channels first, and the normalization that belongs to the model."""
 
-    kind: str  # "tensor": float32 (n, *shape); "image": uint8 (n, h, w, c), preprocessing inside
-    shape: tuple[int, ...]  # (c, h, w) of images
+    kind: str  # "tensor": float32 (n, *shape); "image": uint8 (n, h, w, c), preprocessing inside;
+    # "signal": float32 (n, *shape) in its own unit, of any range, normalized by the runtime
+    shape: tuple[int, ...]  # (c, h, w) of images, (c, t) of sensors
     mean: tuple[float, ...] | None = None
     std: tuple[float, ...] | None = None
 
     @property
     def is_image(self) -> bool:
         """Whether the model takes images, as pixels or between 0 and 1; else it takes any float32."""
-        return self.kind == "image" or self.mean is not None
+        return self.kind == "image" or (self.kind == "tensor" and self.mean is not None)
 
 
 class PlannedLayer(NamedTuple):
@@ -163,11 +164,13 @@ def read_info(container: Container) -> Info:
 
 def _input(fields: Fields) -> InputInfo:
     part = fields.inner("input")
-    kind = part.text("kind", of=("tensor", "image"))
+    kind = part.text("kind", of=("tensor", "image", "signal"))
     shape = part.wholes("shape", least=1)
     plain = part.is_null("mean") and part.is_null("std")
-    if len(shape) != 3 and (kind == "image" or not plain):
+    if len(shape) != 3 and (kind == "image" or (kind == "tensor" and not plain)):
         raise part.wrong("shape", "the channels, height and width of an image")
+    if plain and kind == "signal":
+        raise part.wrong("mean", "a number per channel, as std: a signal is normalized with them")
     mean = None if plain else part.numbers("mean", count=shape[0])
     std = None if plain else part.numbers("std", count=shape[0])
     if std and min(std) <= 0:

@@ -71,7 +71,7 @@ class Session:
         """Return all that the model says of a batch.
 
         Images are uint8 (n, h, w, c), or float (n, c, h, w) between 0 and 1; a model that is not for images
-        takes float32 (n, *shape).
+        takes float32 (n, *shape), a signal such as that of a motion sensor in its own unit.
 
         Raises:
             DataError: the model does not take them; the message says why.

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 
 from leantta.data.datasets import dataset_info
+from leantta.data.modalities import modality_of
 from leantta.training.recipes import Recipe
+from leantta.training.views import VIEWS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +29,7 @@ class Trained:
 def card(trained: Trained) -> str:
     """Return the card as Markdown."""
     recipe, info = trained.recipe, dataset_info(trained.dataset)
+    noun = modality_of(trained.dataset).noun
     start = f"the weights of `{trained.init}`" if trained.init else "random weights"
     small = (
         f", the first {recipe.small_epochs} of them on images of {recipe.small_side} pixels a side"
@@ -39,15 +42,15 @@ def card(trained: Trained) -> str:
         "",
         "| | |",
         "|---|---|",
-        f"| data | {trained.dataset}, {trained.train_images:,} training images |",
-        f"| accuracy | {100 * trained.accuracy:.2f} % of {trained.test_images:,} test images, not adapting |",
+        f"| data | {trained.dataset}, {trained.train_images:,} training {noun} |",
+        f"| accuracy | {100 * trained.accuracy:.2f} % of {trained.test_images:,} test {noun}, not adapting |",
         f"| starts from | {start} |",
         f"| epochs | {recipe.epochs}{small} |",
         f"| optimizer | {optimizer}, batch {recipe.batch_size}, one cycle up to {recipe.peak_rate:g}, "
         f"weight decay {recipe.weight_decay:g} |",
-        f"| augmentation | shift by up to 4 pixels, mirror, cutout of {recipe.cutout} pixels |",
+        f"| augmentation | {VIEWS[info.modality].summary(recipe)} |",
         f"| computed in | {trained.precision}, {trained.seconds / 60:.0f} minutes, {trained.day} |",
-        f"| input | image / 255, minus mean {_numbers(info.mean)}, over std {_numbers(info.std)} |",
+        f"| input | {_raw(info.modality)}, minus mean {_numbers(info.mean)}, over std {_numbers(info.std)} |",
         "| stored | parameters and statistics in half precision, safetensors |",
         f"| sha256 | `{trained.sha256}` |",
         "",
@@ -55,6 +58,11 @@ def card(trained: Trained) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _raw(modality: str) -> str:
+    """Return what is normalized: bytes of images are brought between 0 and 1 first."""
+    return "image / 255" if modality == "image" else "as read"
 
 
 def _numbers(values: tuple[float, ...]) -> str:

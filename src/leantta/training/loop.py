@@ -1,4 +1,4 @@
-"""Train one model on labelled images, step by step, so that it can be stopped at any of them."""
+"""Train one model on labelled samples, step by step, so that it can be stopped at any of them."""
 
 import time
 from collections.abc import Iterator
@@ -10,13 +10,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from leantta.data.datasets import Dataset, Pixels, dataset_info
+from leantta.data.datasets import Dataset, Samples, dataset_info, per_channel
+from leantta.data.modalities import modality_of
 from leantta.data.seeds import derived
 from leantta.errors import DataError, SettingError
 from leantta.models.mobilevit import MobileViT
-from leantta.training.augment import augmented
 from leantta.training.checkpoint import Position, load_position, save_position
 from leantta.training.recipes import Recipe, optimizer_of, rate_at
+from leantta.training.views import VIEWS
 
 SAVE_EVERY = 60.0
 """Seconds between checkpoints."""
@@ -43,15 +44,17 @@ class Training:
         """Take the model to train in place, and bring it to where the checkpoint says.
 
         Raises:
-            DataError: fewer images than a batch.
+            DataError: fewer samples than a batch.
             CheckpointError: the checkpoint is damaged or of another training.
         """
         if len(data) < recipe.batch_size:
-            raise DataError(f"{len(data)} images are less than one batch of {recipe.batch_size}")
+            noun = modality_of(data.name).noun
+            raise DataError(f"{len(data)} {noun} are less than one batch of {recipe.batch_size}")
         self.model, self.data, self.recipe, self.bf16 = model, data, recipe, bf16
         self.checkpoint, self.key = checkpoint, key
         info = dataset_info(data.name)
-        self.mean, self.std = (torch.tensor(v).reshape(-1, 1, 1) for v in (info.mean, info.std))
+        self.inputs, self.views = modality_of(data.name).inputs, VIEWS[info.modality]
+        self.mean, self.std = info.mean, info.std
         model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.optimizer = optimizer_of(model, recipe)
         self.steps_per_epoch = len(data) // recipe.batch_size
@@ -90,11 +93,8 @@ class Training:
     def _step(self, step: int, epoch: int, batch: int, side: int) -> tuple[float, float]:
         order = np.random.default_rng(derived(self.recipe.seed, "order", epoch)).permutation(len(self.data))
         chosen = order[batch * self.recipe.batch_size :][: self.recipe.batch_size]
-        views = augmented(
-            self.data.images[chosen],
-            np.random.default_rng(derived(self.recipe.seed, "views", step)),
-            self.recipe.cutout,
-        )
+        generator = np.random.default_rng(derived(self.recipe.seed, "views", step))
+        views = self.views.make(self.data.images[chosen], generator, self.recipe)
         labels = torch.from_numpy(self.data.labels[chosen])
         for group in self.optimizer.param_groups:
             group["lr"] = rate_at(self.recipe, step / self.total)
@@ -112,15 +112,21 @@ class Training:
         self.optimizer.step()
         return loss.item(), (logits.argmax(1) == labels).float().mean().item()
 
-    def _normalized(self, views: Pixels) -> Tensor:
-        pixels = torch.from_numpy(views).permute(0, 3, 1, 2)  # channels last in memory, as the model likes it
-        return (pixels.float() / 255 - self.mean) / self.std
+    def _normalized(self, views: Samples) -> Tensor:
+        inputs = torch.from_numpy(self.inputs(views))
+        if inputs.dim() == 4:  # channels last in memory, as a model for images likes it
+            inputs = inputs.contiguous(memory_format=torch.channels_last)
+        mean, std = (torch.from_numpy(per_channel(v, inputs.dim())) for v in (self.mean, self.std))
+        return (inputs - mean) / std
 
 
 def sized(model: nn.Module, images: Tensor, side: int) -> Tensor:
-    """Return the images at `side` pixels; a model that stretches its images is told so too."""
+    """Return the images at `side` pixels; a model that stretches its images is told so too.
+
+    What is no image has no sides, and stays as it is.
+    """
     if isinstance(model, MobileViT):
         model.least_side = side
-    if images.shape[-1] <= side:
+    if images.dim() != 4 or images.shape[-1] <= side:
         return images
     return F.interpolate(images, size=(side, side), mode="area")

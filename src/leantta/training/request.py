@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import nn
 
-from leantta.data.cifar import load_images
-from leantta.data.datasets import Dataset, dataset_info, model_inputs
+from leantta.data.datasets import Dataset, dataset_info, per_channel
+from leantta.data.modalities import load_data, modality_of
 from leantta.data.seeds import derived
 from leantta.files import replacing, sha256_of
 from leantta.models.table import build
@@ -47,7 +46,7 @@ class TrainRequest:
 
 
 def train(request: TrainRequest, tell: Callable[[Step], None] = lambda _: None) -> Trained:
-    """Train, test on all test images, and write the checkpoint and its card; return what the card says.
+    """Train, test on all test samples, and write the checkpoint and its card; return what the card says.
 
     A training that was stopped goes on where it was.
 
@@ -57,8 +56,8 @@ def train(request: TrainRequest, tell: Callable[[Step], None] = lambda _: None) 
     bf16 = uses_bf16(request.precision)
     if request.threads is not None:
         torch.set_num_threads(request.threads)
-    data = load_images(request.images, request.dataset, "train")
-    test = load_images(request.images, request.dataset, "test")
+    data = load_data(request.images, request.dataset, "train")
+    test = load_data(request.images, request.dataset, "test")
     model = starting_model(request)
     training = Training(
         model,
@@ -106,15 +105,15 @@ def starting_model(request: TrainRequest) -> nn.Module:
 
 
 def accuracy(model: nn.Module, data: Dataset) -> float:
-    """Return the part of the images that the model classifies rightly."""
-    info = dataset_info(data.name)
-    mean, std = (np.asarray(v, np.float32).reshape(-1, 1, 1) for v in (info.mean, info.std))
+    """Return the part of the samples that the model classifies rightly."""
+    info, modality = dataset_info(data.name), modality_of(data.name)
     model.eval()
     right = 0
     with torch.inference_mode():
         for start in range(0, len(data), TEST_BATCH):
-            images = (model_inputs(data.images[start : start + TEST_BATCH]) - mean) / std
-            found = model(torch.from_numpy(images)).argmax(1).numpy()
+            inputs = modality.inputs(data.images[start : start + TEST_BATCH])
+            mean, std = (per_channel(values, inputs.ndim) for values in (info.mean, info.std))
+            found = model(torch.from_numpy((inputs - mean) / std)).argmax(1).numpy()
             right += int((found == data.labels[start : start + TEST_BATCH]).sum())
     return right / len(data)
 
