@@ -191,7 +191,7 @@ def test_the_scale_is_quick_unless_it_is_full(run: Run, table: dict[str, Target]
         (["reproduce", "tabel-good"], "Did you mean 'table-good'?"),
         (
             ["reproduce", "table-good", "--images", "cifar10"],
-            "'cifar10' is not cifar10=PATH or cifar100=PATH",
+            "'cifar10' is not cifar10=PATH, cifar100=PATH or har=PATH",
         ),
         (["reproduce", "table-good", "--images", "cifar10=nowhere.npz"], "no cifar10 images at nowhere.npz"),
         (["reproduce", "table-good", "--jobs", "0"], "0 is not in the range"),

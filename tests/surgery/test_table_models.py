@@ -18,8 +18,8 @@ from reference import assert_close
 
 
 def inputs_of(name: str, count: int = 2) -> torch.Tensor:
-    channels, height, width = MODELS[name].input_shape
-    smaller = (min(height, 96), min(width, 96)) if name == "mobilevit_s" else (height, width)
+    channels, *sizes = MODELS[name].input_shape
+    smaller = [min(size, 96) for size in sizes] if name == "mobilevit_s" else sizes
     return torch.randn(count, channels, *smaller, generator=torch.Generator().manual_seed(0))
 
 

@@ -20,11 +20,12 @@ images = click.option(
     "--images",
     required=True,
     type=click.Path(path_type=Path),
-    help="CIFAR: an .npz (x_train y_train x_test y_test) or a folder in an official layout.",
+    help="CIFAR: an .npz (x_train y_train x_test y_test) or a folder in an official layout.\n"
+    "har: an .npz (x y subject) or the folder UCI HAR Dataset.",
 )
 dataset = click.option(
     "--dataset",
-    type=click.Choice(["cifar10", "cifar100"]),
+    type=click.Choice(["cifar10", "cifar100", "har"]),
     default="cifar10",
     show_default=True,
     help="Gives the classes and the normalisation.",

@@ -18,8 +18,10 @@ def _named_paths(
     found = {}
     for text in value:
         name, equals, path = text.partition("=")
-        if not equals or not path or name not in ("cifar10", "cifar100"):
-            raise click.BadParameter(f"{text!r} is not cifar10=PATH or cifar100=PATH.", context, parameter)
+        if not equals or not path or name not in ("cifar10", "cifar100", "har"):
+            raise click.BadParameter(
+                f"{text!r} is not cifar10=PATH, cifar100=PATH or har=PATH.", context, parameter
+            )
         found[name] = Path(path)
     return found
 
@@ -37,7 +39,7 @@ def _named_paths(
     multiple=True,
     callback=_named_paths,
     metavar="NAME=PATH",
-    help="cifar10=PATH or cifar100=PATH.  [default: looked for in ., ./data and $LEANTTA_DATA]",
+    help="cifar10=PATH, cifar100=PATH or har=PATH.  [default: looked for in ., ./data and $LEANTTA_DATA]",
 )
 @click.option(
     "--birdvox", type=click.Path(path_type=Path), help="Folder of BirdVox-DCASE-20k, for table-birds."

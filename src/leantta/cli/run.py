@@ -1,27 +1,19 @@
-"""`leantta run`: what a model file says of images."""
+"""`leantta run`: what a model file says of images or motion windows."""
 
 import json
-import os
-import sys
 from collections.abc import Callable, Iterator
-from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from leantta.cli.run_inputs import Array, Kind, Source, kind_of, sources
 from leantta.errors import DataError, LeanTTAError, MissingExtraError, MissingFileError, SettingError
 from leantta.tables import MISSING
 
 if TYPE_CHECKING:
-    from leantta.data.imagefiles import Pixels
     from leantta.runtime.session import Prediction, Session
 
-Source = tuple[str, Callable[[], "Pixels"]]
-"""The name of an image, and what reads it."""
-
-_MAX_STDIN_BYTES = 268_435_456
 _UNKNOWN_WIDTH = 24  # of the paths that have not come yet
 
 engine_option = click.option(
@@ -37,10 +29,10 @@ engine_option = click.option(
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--top", type=click.IntRange(min=1), default=1, show_default=True, help="Best labels to show.")
-@click.option("--explain", is_flag=True, help="Show by layer how far the image is from the training data.")
+@click.option("--explain", is_flag=True, help="Show by layer how far the input is from the training data.")
 @engine_option
 @click.option("--threads", type=click.IntRange(min=1), help="Threads for one prediction. [default: all]")
-@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each image.")
+@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each input.")
 @click.pass_context
 def run(
     context: click.Context,
@@ -52,13 +44,16 @@ def run(
     threads: int | None,
     as_json: bool,
 ) -> None:
-    """Say what is in images, with the model file MODEL that `leantta convert` made.
+    """Say what is in images or motion windows, with the model file MODEL that `leantta convert` made.
 
     PATH is an image, a folder of images, or - for standard input: the bytes of an image, or paths, one to a
     line. Images of another size are scaled to cover the model's input and cut in the centre. A shift of 0
     means like the training data; of those, 1 in 100 exceeds 1. The latency is the engine's alone.
 
-    An image that cannot be read is reported, the others still run, and the exit code is 1.
+    For a model of motion sensors, PATH is an .npy or .npz (array x) of windows (n, 9, 128) or (9, 128), a
+    .csv of 128 rows with 9 columns, or a folder of these; accelerations in g, angular velocities in rad/s.
+
+    An input that cannot be read is reported, the others still run, and the exit code is 1.
 
     \b
     Examples:
@@ -66,25 +61,22 @@ def run(
       leantta run model.onnx photos/ --top 3 --explain
       leantta run model.onnx photos/ --json > predictions.jsonl
       find /data -name '*.png' | leantta run model.onnx -
+      leantta run motion.onnx windows.npz --top 2
     """
-    import numpy as np
-
-    from leantta.runtime.fit import check_takes_images
     from leantta.runtime.session import load
 
     with load(model, engine=engine, threads=threads) as session:
-        check_takes_images(session.info)
+        kind = kind_of(session.info)
         if explain and not session.info.layers:
             raise SettingError(f"{model} has no distances to explain with: nothing adapts in it.")
-        channels, *sizes = session.info.input.shape
-        session.run(np.zeros((1, *sizes, channels), np.uint8))  # the first run is slow, and is not counted
-        sources: Iterator[Source] | list[Source] = _sources(paths)
+        session.run(kind.blank(session.info))  # the first run is slow, and is not counted
+        found: Iterator[Source] | list[Source] = sources(paths, kind)
         if "-" not in paths:
-            sources = list(sources)
-        show = _show_json if as_json else _Table(session, sources).show
+            found = list(found)
+        show = _show_json if as_json else _Table(session, found).show
         failures = 0
-        for name, read in sources:
-            prediction = _predict(session, read)
+        for name, read in found:
+            prediction = _predict(session, kind, read)
             if isinstance(prediction, LeanTTAError):
                 failures += 1
                 _show_error(name, prediction, as_json)
@@ -94,12 +86,10 @@ def run(
         context.exit(1)
 
 
-def _predict(session: "Session", read: Callable[[], "Pixels"]) -> "Prediction | LeanTTAError":
-    """Return what the model says of an image, or why the image cannot be used."""
-    from leantta.runtime.fit import fit
-
+def _predict(session: "Session", kind: Kind, read: Callable[[], Array]) -> "Prediction | LeanTTAError":
+    """Return what the model says of an input, or why the input cannot be used."""
     try:
-        return session.predict_one(fit(read(), session.info))
+        return session.predict_one(kind.fitted(read(), session.info))
     except (DataError, MissingFileError, MissingExtraError) as e:
         return e
 
@@ -165,54 +155,6 @@ class _Table:
         numbers = [cell.rjust(width) for cell, width in zip(cells, self.widths[2:], strict=False)]
         row = [path.ljust(self.widths[0]), label.ljust(self.widths[1]), *numbers, *cells[3:]]
         click.echo(_printable("  ".join(row).rstrip()))
-
-
-def _sources(paths: tuple[str, ...]) -> Iterator[Source]:
-    """Give the images that the paths mean; a path that means none is given with its error."""
-    for path in paths:
-        yield from _standard_input() if path == "-" else _files(path)
-
-
-def _files(path: str) -> Iterator[Source]:
-    from leantta.data.imagefiles import find_images, read_image
-
-    try:
-        found = find_images(Path(path))
-    except LeanTTAError as e:
-        yield path, partial(_raise, e)
-        return
-    for file in found:
-        yield str(file), partial(read_image, file)
-
-
-def _standard_input() -> Iterator[Source]:
-    """Give the image whose bytes come in, or the images whose paths do, each as soon as its line is there."""
-    from leantta.data.imagefiles import begins_like_image, decode_image
-
-    stream = sys.stdin.buffer
-    first = stream.readline(_MAX_STDIN_BYTES)
-    if first.startswith((b"\x89", b"\xff\xd8", b"RIFF", b"BM")):
-        data = first + stream.read(_MAX_STDIN_BYTES + 1 - len(first))
-        if len(data) > _MAX_STDIN_BYTES:
-            raise DataError(f"standard input has more than {_MAX_STDIN_BYTES:,} bytes. Give a path instead.")
-        if begins_like_image(data):
-            yield "-", partial(decode_image, data, "standard input")
-            return
-        lines: Iterator[bytes] = iter(data.splitlines())
-    else:
-        lines = chain([first], stream)
-    empty = True
-    for line in lines:
-        path = os.fsdecode(line.rstrip(b"\r\n"))
-        if path:
-            empty = False
-            yield from _files(path)
-    if empty:
-        yield "-", partial(_raise, DataError("standard input has neither an image nor paths."))
-
-
-def _raise(error: LeanTTAError) -> NoReturn:
-    raise error
 
 
 def _printable(text: str) -> str:

@@ -1,4 +1,4 @@
-"""`leantta train`: a model of the table on CIFAR images."""
+"""`leantta train`: a model of the table on CIFAR images or motion windows."""
 
 import shlex
 import sys
@@ -28,7 +28,7 @@ from leantta.progress import Bar
 @click.option("--epochs", type=int, help="Times that every image is seen. [default: the recipe's]")
 @click.option("--small-epochs", type=int, help="How many of them see small images, at a third of the price.")
 @click.option("--lr", type=float, help="Peak of the learning rate. [default: the recipe's]")
-@click.option("--batch-size", type=int, help="Images per step. [default: the recipe's]")
+@click.option("--batch-size", type=int, help="Images or windows per step. [default: the recipe's]")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of weights, order and augmentation.")
 @click.option(
     "--precision",
@@ -52,10 +52,11 @@ def train(
     precision: str,
     threads: int | None,
 ) -> None:
-    """Train MODEL (resnet18, mobilenet_v2, mobilevit_s) on CIFAR-10 or CIFAR-100.
+    """Train MODEL: resnet18, mobilenet_v2, mobilevit_s on CIFAR, motion_cnn on motion sensors (har).
 
-    Crop, flip and cutout; one cycle of the learning rate. Every minute the state is kept beside the output
-    (OUTPUT.training): stop at any moment, give the same command again, and it goes on.
+    Images are cropped, flipped and partly blanked, windows moved in time; one cycle of the learning rate.
+    Every minute the state is kept beside the output (OUTPUT.training): stop at any moment, give the same
+    command again, and it goes on.
 
     \b
     Examples:
@@ -63,9 +64,11 @@ def train(
       leantta train resnet18 --dataset cifar100 --images cifar100.npz \\
           --init weights/resnet18_cifar10.safetensors --epochs 3 --lr 0.05
       leantta train mobilevit_s --images cifar10.npz --epochs 10 --small-epochs 7
+      leantta train motion_cnn --dataset har --images har.npz
     """
     from dataclasses import replace
 
+    from leantta.data.modalities import modality_of
     from leantta.training.recipes import recipe_of
     from leantta.training.request import TrainRequest
     from leantta.training.request import train as run_training
@@ -95,7 +98,8 @@ def train(
         command=shlex.join(["leantta", *sys.argv[1:]]),
     )
     done = run_training(request, Shown(Bar(f"{model} {dataset}")))
+    noun = modality_of(dataset).noun
     click.echo(
-        f"{request.output}: {100 * done.accuracy:.2f} % of {done.test_images:,} test images after "
+        f"{request.output}: {100 * done.accuracy:.2f} % of {done.test_images:,} test {noun} after "
         f"{request.recipe.epochs} epochs. Card: {request.output.with_suffix('.md')}"
     )

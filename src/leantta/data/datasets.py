@@ -197,4 +197,11 @@ DATASETS: Mapping[str, DatasetInfo] = {
         mean=(0.5071, 0.4865, 0.4409),
         std=(0.2673, 0.2564, 0.2762),
     ),
+    "har": DatasetInfo(
+        name="har",
+        classes=("walking", "walking_upstairs", "walking_downstairs", "sitting", "standing", "laying"),
+        mean=(-0.0009, -0.0003, -0.0002, -0.0054, 0.0002, 0.0005, 0.8145, 0.0104, 0.0620),
+        std=(0.1974, 0.1271, 0.1049, 0.4153, 0.3823, 0.2630, 0.4057, 0.4125, 0.3298),
+        modality="motion",
+    ),
 }

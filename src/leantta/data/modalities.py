@@ -7,8 +7,9 @@ from leantta.data.cells import GeneratedCells
 from leantta.data.datasets import Dataset, Split, dataset_info
 from leantta.data.images import IMAGES
 from leantta.data.modality import Modality
+from leantta.data.motion import MOTION
 
-MODALITIES: Mapping[str, Modality] = {"image": IMAGES}
+MODALITIES: Mapping[str, Modality] = {"image": IMAGES, "motion": MOTION}
 
 
 def modality_of(dataset: str) -> Modality:

@@ -9,6 +9,7 @@ from torch import nn
 from leantta.errors import SettingError
 from leantta.models.mobilenet import mobilenet_v2
 from leantta.models.mobilevit import mobilevit_s
+from leantta.models.motion import motion_cnn
 from leantta.models.resnet import resnet18
 from leantta.models.vggish import vggish
 
@@ -57,6 +58,14 @@ MODELS: Mapping[str, ModelEntry] = {
         batchnorms=32,
         parameters=4_944_042,
         summary="MobileViT-S, a convolution and transformer hybrid, for 256x256 images or any multiple of 32",
+    ),
+    "motion_cnn": ModelEntry(
+        make=motion_cnn,
+        input_shape=(9, 128),
+        num_classes=6,
+        batchnorms=6,
+        parameters=115_430,
+        summary="six 1-D convolutions over windows of motion sensors: nine channels, 128 samples",
     ),
 }
 

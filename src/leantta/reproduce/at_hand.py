@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from leantta.data.archives import ARCHIVES
+from leantta.data.modalities import modality_of
 from leantta.errors import MissingFileError
 from leantta.files import existing, sha256_of
 from leantta.reproduce.target import Setting
@@ -14,6 +16,7 @@ FOLDER_VARIABLE = "LEANTTA_DATA"
 OFFICIAL: Mapping[str, tuple[str, ...]] = {
     "cifar10": ("cifar10.npz", "cifar-10-batches-bin", "cifar-10-batches-py"),
     "cifar100": ("cifar100.npz", "cifar-100-binary", "cifar-100-python"),
+    "har": ("har.npz", "UCI HAR Dataset"),
 }
 """The names that each dataset is published under, or kept under by us."""
 
@@ -72,9 +75,8 @@ def lack(setting: Setting, model: str, dataset: str) -> tuple[str, str] | None:
     missing either.
     """
     if dataset not in setting.images:
-        return "no data", (
-            f"no {dataset} images: `leantta download {dataset}` fetches them, or give --images {dataset}=PATH"
-        )
+        fetches = f"`leantta download {dataset}` fetches them, or " if dataset in ARCHIVES else ""
+        return "no data", (f"no {dataset} {modality_of(dataset).noun}: {fetches}give --images {dataset}=PATH")
     try:
         path = checkpoint(model, dataset)
     except ModuleNotFoundError:

@@ -39,13 +39,28 @@ COSTS: Mapping[str, Mapping[str, Cost]] = {
         "cotta": Cost(1, 0.300, 0.350),
         "cotta, 1 view": Cost(1, 0.065, 0.040),
     },
+    "motion_cnn": {
+        "none": Cost(1, 0.0008, 0.0003),
+        "leantta": Cost(2, 0.0015, 0.0004),
+        "int8": Cost(1, 0.0003, 0.0002),
+        "tent": Cost(1, 0.005, 0.0008),
+        "eata": Cost(3, 0.004, 0.0008),
+        "realistic_tta": Cost(1, 0.003, 0.001),
+        "cotta": Cost(1, 0.020, 0.005),
+        "cotta, 1 view": Cost(1, 0.008, 0.002),
+    },
 }
 
 SLOWER: Mapping[str, float] = {"mobilevit_s": 1.0, "vggish": 8.0}
 """Models without a line of their own: how many times as long as MobileNetV2 they take."""
 
 
-CONVERTING_SECONDS: Mapping[str, float] = {"resnet18": 20, "mobilenet_v2": 35, "vggish": 60}
+CONVERTING_SECONDS: Mapping[str, float] = {
+    "resnet18": 20,
+    "mobilenet_v2": 35,
+    "vggish": 60,
+    "motion_cnn": 6,
+}
 """Of an int8 file."""
 
 

@@ -73,13 +73,15 @@ def _is_made(model: str, dataset: str, kind: str, setting: Setting) -> bool:
 def _make(model: str, dataset: str, kind: str, setting: Setting, progress: Progress) -> None:
     del progress  # it has several parts, none of them long
     from leantta.data.datasets import dataset_info
-    from leantta.data.modalities import load_data
+    from leantta.data.modalities import load_data, modality_of
     from leantta.export.convert import convert
     from leantta.models.pretrained import pretrained
 
     info = dataset_info(dataset)
     layers, gate = layers_and_gate(kind)
     source = load_data(setting.images[dataset], dataset, "train").images[:CALIBRATION_IMAGES]
+    if info.modality != "image":  # bytes are brought into shape by the conversion itself
+        source = modality_of(dataset).inputs(source)
     convert(
         pretrained(model, dataset),
         source,

@@ -13,6 +13,7 @@ from leantta.reproduce import (
     table_clean,
     table_fusion,
     table_mobilevit,
+    table_motion,
     table_severity5,
     table_systems,
 )
@@ -28,6 +29,7 @@ TARGETS: Mapping[str, Target] = {
     "table-mobilevit": table_mobilevit.TARGET,
     "table-clean": table_clean.TARGET,
     "table-birds": table_birds.TARGET,
+    "table-motion": table_motion.TARGET,
     "figure-scatter": figure_scatter.TARGET,
     "figure-ablation": figure_ablation.TARGET,
     "figure-speeds": figure_speeds.TARGET,

@@ -56,6 +56,7 @@ RECIPES: Mapping[str, Recipe] = {
     "mobilevit_s": Recipe(
         epochs=16, small_epochs=10, small_side=32, optimizer="adamw", peak_rate=8e-4, weight_decay=0.05
     ),
+    "motion_cnn": Recipe(epochs=30, optimizer="adamw", peak_rate=3e-3, weight_decay=0.05, cutout=0),
 }
 
 
@@ -66,9 +67,7 @@ def recipe_of(model: str) -> Recipe:
         SettingError: there is none.
     """
     if model not in RECIPES:
-        raise SettingError(
-            f"no recipe trains {model!r} on images; there are recipes for {', '.join(RECIPES)}"
-        )
+        raise SettingError(f"no recipe trains {model!r}; there are recipes for {', '.join(RECIPES)}")
     return RECIPES[model]
 
 

@@ -11,8 +11,9 @@ from torch import nn
 from leantta.data.datasets import Dataset, dataset_info, per_channel
 from leantta.data.modalities import load_data, modality_of
 from leantta.data.seeds import derived
+from leantta.errors import SettingError
 from leantta.files import replacing, sha256_of
-from leantta.models.table import build
+from leantta.models.table import build, entry
 from leantta.models.weights import load_weights, save_weights
 from leantta.training.card import Trained, card
 from leantta.training.checkpoint import training_key
@@ -53,6 +54,7 @@ def train(request: TrainRequest, tell: Callable[[Step], None] = lambda _: None) 
     Raises:
         LeanTTAError: no such model or images, a checkpoint that does not fit, or a loss that diverged.
     """
+    _check_fit(request)
     bf16 = uses_bf16(request.precision)
     if request.threads is not None:
         torch.set_num_threads(request.threads)
@@ -89,6 +91,20 @@ def train(request: TrainRequest, tell: Callable[[Step], None] = lambda _: None) 
         part.write_text(card(trained))
     request.checkpoint.unlink(missing_ok=True)
     return trained
+
+
+def _check_fit(request: TrainRequest) -> None:
+    """Refuse a model that takes another kind of data than the dataset has.
+
+    Raises:
+        SettingError: the numbers of channels differ.
+    """
+    wanted, found = entry(request.model).input_shape, dataset_info(request.dataset)
+    if wanted[0] != len(found.mean):
+        raise SettingError(
+            f"{request.model} takes inputs of shape {wanted}; {request.dataset} has {len(found.mean)} "
+            f"channels. Choose another --dataset."
+        )
 
 
 def starting_model(request: TrainRequest) -> nn.Module:

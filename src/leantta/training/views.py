@@ -7,6 +7,7 @@ import numpy as np
 
 from leantta.data.datasets import Samples
 from leantta.training.augment import SHIFT, augmented
+from leantta.training.augment_motion import MOVE, moved
 from leantta.training.recipes import Recipe
 
 
@@ -22,5 +23,9 @@ VIEWS: Mapping[str, Views] = {
     "image": Views(
         make=lambda samples, generator, recipe: augmented(samples, generator, recipe.cutout),
         summary=lambda recipe: f"shift by up to {SHIFT} pixels, mirror, cutout of {recipe.cutout} pixels",
+    ),
+    "motion": Views(
+        make=lambda samples, generator, _: moved(samples, generator),
+        summary=lambda _: f"moved in time by up to {MOVE} samples",
     ),
 }
