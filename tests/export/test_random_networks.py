@@ -1,7 +1,7 @@
 """Property: whatever small network is converted, the file says what the torch model says."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -25,14 +25,31 @@ The worst of forty such networks had 0.022.
 ACTIVATIONS = {"relu": nn.ReLU, "relu6": nn.ReLU6, "hardswish": nn.Hardswish, "silu": nn.SiLU}
 
 
+class Layers(NamedTuple):
+    """The layers of networks over images, or over signals."""
+
+    conv: type[nn.Conv1d] | type[nn.Conv2d]
+    norm: type[nn.BatchNorm1d] | type[nn.BatchNorm2d]
+    max_pool: type[nn.MaxPool1d] | type[nn.MaxPool2d]
+    average_pool: type[nn.AvgPool1d] | type[nn.AvgPool2d]
+    whole: type[nn.AdaptiveAvgPool1d] | type[nn.AdaptiveAvgPool2d]
+    shape: tuple[int, ...]
+
+
+IMAGES = Layers(nn.Conv2d, nn.BatchNorm2d, nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d, (3, 12, 12))
+SIGNALS = Layers(nn.Conv1d, nn.BatchNorm1d, nn.MaxPool1d, nn.AvgPool1d, nn.AdaptiveAvgPool1d, (3, 40))
+
+
 class ConvBlock(nn.Module):
     """Convolution, BatchNorm, activation."""
 
-    def __init__(self, width: int, activation: str, kernel: int, stride: int, depthwise: bool) -> None:
+    def __init__(
+        self, of: Layers, width: int, activation: str, kernel: int, stride: int, depthwise: bool
+    ) -> None:
         super().__init__()
         groups = width if depthwise else 1
-        self.conv = nn.Conv2d(width, width, kernel, stride, kernel // 2, groups=groups, bias=False)
-        self.norm = nn.BatchNorm2d(width)
+        self.conv = of.conv(width, width, kernel, stride, kernel // 2, groups=groups, bias=False)
+        self.norm = of.norm(width)
         self.activation = ACTIVATIONS[activation]()
 
     def forward(self, x: Tensor) -> Tensor:
@@ -42,11 +59,11 @@ class ConvBlock(nn.Module):
 class Residual(nn.Module):
     """A block added to its input, with or without an activation behind the sum."""
 
-    def __init__(self, width: int, activation: str, final: bool) -> None:
+    def __init__(self, of: Layers, width: int, activation: str, final: bool) -> None:
         super().__init__()
-        self.inner = ConvBlock(width, activation, 3, 1, False)
-        self.conv = nn.Conv2d(width, width, 1, bias=False)
-        self.norm = nn.BatchNorm2d(width)
+        self.inner = ConvBlock(of, width, activation, 3, 1, False)
+        self.conv = of.conv(width, width, 1, bias=False)
+        self.norm = of.norm(width)
         self.final = ACTIVATIONS[activation]() if final else nn.Identity()
 
     def forward(self, x: Tensor) -> Tensor:
@@ -56,68 +73,69 @@ class Residual(nn.Module):
 class Split(nn.Module):
     """Two branches side by side, joined again."""
 
-    def __init__(self, width: int, activation: str) -> None:
+    def __init__(self, of: Layers, width: int, activation: str) -> None:
         super().__init__()
-        self.left = ConvBlock(width, activation, 1, 1, False)
-        self.right = ConvBlock(width, activation, 3, 1, True)
-        self.join = ConvBlock2(2 * width, width, activation)
+        self.left = ConvBlock(of, width, activation, 1, 1, False)
+        self.right = ConvBlock(of, width, activation, 3, 1, True)
+        self.join = Mixed(of, 2 * width, width, activation)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.join(torch.cat([self.left(x), self.right(x)], 1))
 
 
-class ConvBlock2(nn.Sequential):
+class Mixed(nn.Sequential):
     """A 1x1 convolution to another width, with BatchNorm and activation."""
 
-    def __init__(self, width: int, out: int, activation: str) -> None:
-        super().__init__(nn.Conv2d(width, out, 1), nn.BatchNorm2d(out), ACTIVATIONS[activation]())
+    def __init__(self, of: Layers, width: int, out: int, activation: str) -> None:
+        super().__init__(of.conv(width, out, 1), of.norm(out), ACTIVATIONS[activation]())
 
 
 class PreActivation(nn.Sequential):
     """BatchNorm with no convolution before it."""
 
-    def __init__(self, width: int, activation: str) -> None:
-        super().__init__(nn.BatchNorm2d(width), ACTIVATIONS[activation](), nn.Conv2d(width, width, 3, 1, 1))
+    def __init__(self, of: Layers, width: int, activation: str) -> None:
+        super().__init__(of.norm(width), ACTIVATIONS[activation](), of.conv(width, width, 3, 1, 1))
 
 
 class Squeeze(nn.Module):
     """Squeeze and excitation: channels weighted by a look at the whole."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, of: Layers, width: int) -> None:
         super().__init__()
-        self.down, self.up = nn.Conv2d(width, 4, 1), nn.Conv2d(4, width, 1)
+        self.whole = of.whole(1)
+        self.down, self.up = of.conv(width, 4, 1), of.conv(4, width, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        seen = nn.functional.adaptive_avg_pool2d(x, 1)
+        seen = self.whole(x)
         return x * nn.functional.hardsigmoid(self.up(nn.functional.relu(self.down(seen))))
 
 
 class Network(nn.Module):
     """A stem, the parts in order, a pooled linear head."""
 
-    def __init__(self, width: int, parts: list[tuple[Any, ...]], hidden: bool) -> None:
+    def __init__(self, of: Layers, width: int, parts: list[tuple[Any, ...]], hidden: bool) -> None:
         super().__init__()
-        self.stem = ConvBlock2(3, width, "relu")
-        self.parts = nn.Sequential(*(self.part(width, *part) for part in parts))
-        self.pool = nn.AdaptiveAvgPool2d(1)
+        self.stem = Mixed(of, of.shape[0], width, "relu")
+        self.parts = nn.Sequential(*(self.part(of, width, *part) for part in parts))
+        self.pool = of.whole(1)
         middle = [nn.Linear(width, 12), nn.ReLU(), nn.Linear(12, 5)] if hidden else [nn.Linear(width, 5)]
         self.head = nn.Sequential(*middle)
 
     @staticmethod
-    def part(width: int, kind: str, activation: str, kernel: int, flag: bool) -> nn.Module:
+    def part(of: Layers, width: int, kind: str, activation: str, kernel: int, flag: bool) -> nn.Module:
         if kind == "conv":
-            return ConvBlock(width, activation, kernel, 1 + flag, False)
+            return ConvBlock(of, width, activation, kernel, 1 + flag, False)
         if kind == "depthwise":
-            return ConvBlock(width, activation, kernel, 1 + flag, True)
+            return ConvBlock(of, width, activation, kernel, 1 + flag, True)
         if kind == "residual":
-            return Residual(width, activation, flag)
+            return Residual(of, width, activation, flag)
         if kind == "concat":
-            return Split(width, activation)
+            return Split(of, width, activation)
         if kind == "preactivation":
-            return PreActivation(width, activation)
+            return PreActivation(of, width, activation)
         if kind == "squeeze":
-            return Squeeze(width)
-        return nn.MaxPool2d(3, 1 + flag, 1) if kernel == 3 else nn.AvgPool2d(2, 1 + flag)
+            return Squeeze(of, width)
+        return of.max_pool(3, 1 + flag, 1) if kernel == 3 else of.average_pool(2, 1 + flag)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.head(self.pool(self.parts(self.stem(x))).flatten(1))
@@ -130,19 +148,19 @@ PARTS = st.tuples(
 
 
 @st.composite
-def networks(draw: st.DrawFn) -> nn.Module:
+def networks(draw: st.DrawFn, of: Layers) -> nn.Module:
     parts = draw(st.lists(PARTS, min_size=1, max_size=4))
     width = draw(st.sampled_from([4, 6, 8, 16]))
     torch.manual_seed(draw(st.integers(0, 999)))
-    model = Network(width, parts, draw(st.booleans()))
+    model = Network(of, width, parts, draw(st.booleans()))
     for module in model.modules():
-        if isinstance(module, nn.BatchNorm2d):  # statistics and parameters as training would leave them
+        if isinstance(module, of.norm):  # statistics and parameters as training would leave them
             nn.init.uniform_(module.weight, 0.5, 1.5)
             nn.init.normal_(module.bias, 0, 0.3)
     model.train()
     with torch.no_grad():
         for _ in range(8):
-            model(torch.randn(32, 3, 12, 12))
+            model(torch.randn(32, *of.shape))
     return model.eval()
 
 
@@ -151,15 +169,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("networks")
 
 
-@settings(
+FEW = settings(
     max_examples=4,
     deadline=None,
     derandomize=True,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.explicit, Phase.generate],
 )
+
+
+@FEW
 @given(
-    model=networks(),
+    model=networks(IMAGES),
     layers=st.sampled_from(["all", "half", "none"]),
     gate=st.sampled_from(["paper", "calibrated"]),
     portable=st.booleans(),
@@ -167,10 +188,29 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_files_reproduce_the_model(
     folder: Path, model: nn.Module, layers: Any, gate: Any, portable: bool
 ) -> None:
+    assert_reproduced(folder, model, IMAGES, layers, gate, portable)
+
+
+@FEW
+@given(
+    model=networks(SIGNALS),
+    layers=st.sampled_from(["all", "half", "none"]),
+    gate=st.sampled_from(["paper", "calibrated"]),
+    portable=st.booleans(),
+)
+def test_files_reproduce_networks_over_signals(
+    folder: Path, model: nn.Module, layers: Any, gate: Any, portable: bool
+) -> None:
+    assert_reproduced(folder, model, SIGNALS, layers, gate, portable)
+
+
+def assert_reproduced(
+    folder: Path, model: nn.Module, of: Layers, layers: Any, gate: Any, portable: bool
+) -> None:
     generator = torch.Generator().manual_seed(7)
-    source = torch.randn(64, 3, 12, 12, generator=generator)
-    inputs = 1.1 * torch.randn(7, 3, 12, 12, generator=generator) + 0.1  # shifted
-    if layers == "half" and sum(isinstance(m, nn.BatchNorm2d) for m in model.modules()) < 2:
+    source = torch.randn(64, *of.shape, generator=generator)
+    inputs = 1.1 * torch.randn(7, *of.shape, generator=generator) + 0.1  # shifted
+    if layers == "half" and sum(isinstance(m, of.norm) for m in model.modules()) < 2:
         layers = "all"
     calibration = source if gate == "calibrated" else None
     lean = leantta.adapt(model, inputs[:2], layers, gate=gate, calibration=calibration)

@@ -12,6 +12,7 @@ from leantta.runtime.metadata import InputInfo
 MEAN, STD = (0.5, 0.4, 0.3), (0.2, 0.25, 0.3)
 NORMAL = InputInfo(kind="tensor", shape=(3, 6, 8), mean=MEAN, std=STD)
 INSIDE = InputInfo(kind="image", shape=(3, 6, 8), mean=MEAN, std=STD)
+SIGNAL = InputInfo(kind="signal", shape=(2, 5), mean=(1.0, -2.0), std=(0.5, 4.0))
 PLAIN = InputInfo(kind="tensor", shape=(2, 5))
 GREY = InputInfo(kind="image", shape=(1, 6, 8))
 
@@ -45,6 +46,32 @@ def test_plain_models_take_any_finite_range() -> None:
     found = prepare(values, PLAIN)
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, values)
+
+
+def test_signals_are_normalized_in_their_own_unit() -> None:
+    values = np.random.default_rng(1).normal(0, 50, (3, 2, 5)).astype(np.float32)
+    kept = values.copy()
+    wanted = (values - np.array([[1.0], [-2.0]])) / np.array([[0.5], [4.0]])
+    for given in (values, values.astype(np.float64), values[:, :, ::-1][:, :, ::-1]):
+        found = prepare(given, SIGNAL)
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    np.testing.assert_array_equal(values, kept)
+
+
+@pytest.mark.parametrize(
+    ("signals", "says"),
+    [
+        (np.zeros((3, 5, 2), np.float32), r"Channels come before time.*windows\.transpose\(0, 2, 1\)"),
+        (np.zeros((2, 5), np.float32), r"batch axis is missing"),
+        (np.zeros((3, 2, 6), np.float32), r"takes float32 of shape \(n, 2, 5\)"),
+        (np.full((3, 2, 5), np.nan), "input 0 of the batch has NaN"),
+        (np.zeros((3, 2, 5), np.uint8), "takes float32; this is uint8"),
+    ],
+)
+def test_wrong_signals_are_explained(signals: Any, says: str) -> None:
+    with pytest.raises(DataError, match=says):
+        prepare(signals, SIGNAL)
 
 
 NAN = FLOATS.copy()
