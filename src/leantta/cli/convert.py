@@ -16,7 +16,7 @@ from leantta.progress import Bar
     "--calibration",
     required=True,
     type=click.Path(path_type=Path),
-    help="Source images: CIFAR (.npz or official folder, train split), an image folder, an .npy of inputs.",
+    help="Source data: CIFAR or har (.npz or folder, train split), an image folder, an .npy of inputs.",
 )
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The file to write.")
 @options.adapt
@@ -83,8 +83,8 @@ def convert(
 ) -> None:
     """Turn MODEL into one ONNX file that adapts to each input as it runs.
 
-    MODEL is a name (resnet18, mobilenet_v2, vggish, mobilevit_s) or your own function that returns a module:
-    file.py:function or package.module:function. The file needs only onnxruntime; `leantta run`, or
+    MODEL is a name (resnet18, mobilenet_v2, vggish, mobilevit_s, motion_cnn) or your own function that returns
+    a module: file.py:function or package.module:function. The file needs only onnxruntime; `leantta run`, or
     leantta.load in Python, read what else it carries: preprocessing, class names, how unusual an input is.
 
     \b
@@ -94,7 +94,9 @@ def convert(
       leantta convert my_model.py:build --calibration photos/ --mean 0.485,0.456,0.406 \\
           --std 0.229,0.224,0.225 --classes names.txt --input image -o mine.onnx
       leantta convert resnet18 --calibration cifar10.npz --portable -o everywhere.onnx
+      leantta convert motion_cnn --dataset har --calibration har.npz -o motion.onnx
     """
+    from leantta.data.datasets import dataset_info
     from leantta.export.convert import FileOptions
     from leantta.export.request import Request, run_request
     from leantta.surgery.select import parse_selector
@@ -116,4 +118,5 @@ def convert(
         test=test,
     )
     click.echo(str(run_request(request, Bar)))
-    click.echo(f"\nTry it: leantta verify {output} && leantta run {output} IMAGE")
+    tried = "IMAGE" if dataset_info(dataset).modality == "image" else "FILE"
+    click.echo(f"\nTry it: leantta verify {output} && leantta run {output} {tried}")

@@ -13,7 +13,7 @@ STREAMS = "abrupt, gradual, severity5, correlated, one_cell, clean"
 @click.command("eval")
 @click.option(
     "--model",
-    help="resnet18, mobilenet_v2, your own (file.py:function), or a file made by `leantta convert`.",
+    help="resnet18, motion_cnn, ..., your own (file.py:function), or a file made by `leantta convert`.",
 )
 @options.images
 @options.weights
@@ -78,7 +78,7 @@ def evaluation(
     by_family: bool,
     as_json: bool,
 ) -> None:
-    """Compare methods on a stream of corrupted images.
+    """Compare methods on a stream of corrupted images or shifted motion windows.
 
     Prints accuracy with 95 % intervals and the paired difference to the first method. Each run is kept as a
     record (JSON lines, every prediction), so it can be stopped at any moment and goes on where it was.
@@ -103,6 +103,7 @@ def evaluation(
       leantta eval --method none.onnx,half.onnx --images cifar10.npz
       leantta eval --model resnet18 --images cifar10.npz --method none,tent,eata:recommended --batch-size 64
       leantta eval --model resnet18 --images cifar10.npz --stream one_cell --corruption fog --severity 5
+      leantta eval --model motion_cnn --dataset har --images har.npz --stream clean,abrupt --families
     """
     from leantta.methods.contender import is_file
     from leantta.methods.options import MethodOptions
