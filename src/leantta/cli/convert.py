@@ -83,9 +83,10 @@ def convert(
 ) -> None:
     """Turn MODEL into one ONNX file that adapts to each input as it runs.
 
-    MODEL is a name (resnet18, mobilenet_v2, vggish, mobilevit_s, motion_cnn) or your own function that returns
-    a module: file.py:function or package.module:function. The file needs only onnxruntime; `leantta run`, or
-    leantta.load in Python, read what else it carries: preprocessing, class names, how unusual an input is.
+    MODEL is a name (resnet18, mobilenet_v2, vggish, mobilevit_s, motion_cnn) or your own function that
+    returns a module: file.py:function or package.module:function. The file needs only onnxruntime;
+    `leantta run`, or leantta.load in Python, read what else it carries: preprocessing, class names, how
+    unusual an input is.
 
     \b
     Examples:
