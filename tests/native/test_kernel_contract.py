@@ -29,6 +29,7 @@ SHAPES = {  # positions, channels
     "one position": ((1, 1), 64),
     "one channel": ((5, 3), 1),
     "sequence": ((9,), 7),
+    "long sequence": ((128,), 32),
     "map": ((3, 5), 24),
     "wide map": ((6, 5), 64),
     "odd map": ((4, 4), 100),
