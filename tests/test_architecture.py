@@ -83,9 +83,8 @@ def test_files_answer_one_question(path):
 def test_the_device_side_runs_without_torch_and_extras():
     names = [module_name(path) for path in MODULES if part_of(module_name(path)) in TORCH_FREE]
     needs_bench = ["leantta.data.corruptions", "leantta.report.page"]
-    needs_audio = ["leantta.data.audio", "leantta.data.birds"]
     needs_torch = ["leantta.measure.torch_"]
-    needing = [*needs_bench, *needs_audio, *needs_torch]
+    needing = [*needs_bench, *needs_torch]
     plain = [n for n in names if not any(n.startswith(p) for p in needing)]
     assert {
         "leantta.cli.main",

@@ -6,7 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leantta.data.logmel import BANDS, FLOOR, HOP, WINDOW, Filling, hz_to_mel, log_mel, mel_filters, mel_to_hz
+from leantta.data.logmel import (
+    BANDS,
+    FLOOR,
+    HOP,
+    WINDOW,
+    Filling,
+    clip_samples,
+    hz_to_mel,
+    log_mel,
+    mel_filters,
+    mel_to_hz,
+)
 from leantta.errors import DataError, SettingError
 
 Array = npt.NDArray[np.float64]
@@ -163,3 +174,10 @@ def test_settings_that_make_no_sense_are_refused() -> None:
         log_mel(bird(0.1), frames=0)
     with pytest.raises(SettingError, match="unknown filling 'noise'; known: silence, repeat"):
         log_mel(bird(0.1), filling="noise")  # type: ignore[arg-type]  # the mistake under test
+
+
+def test_a_clip_has_whole_tenths_of_a_second() -> None:
+    assert clip_samples() == 320_000
+    for frames in (1, 2, 100, 240):
+        assert clip_samples(frames) % 3_200 == 0
+        assert 0 <= clip_samples(frames) - (WINDOW + (frames - 1) * HOP) < 3_200

@@ -1,67 +1,107 @@
-"""Sound files as mono waves at 32 kHz. Needs the extra `audio`: soundfile reads, scipy resamples."""
+"""Sound files as mono waves: read whole, or piece by piece. Needs the extra `audio`, which is soundfile.
 
-from math import gcd
+What libsndfile reads is taken (wav, flac, ogg, mp3; 8 to 32 bits or floats; any rate, any number of channels).
+Channels are averaged, integers become fractions of full scale, and another rate is converted to 32 kHz.
+"""
+
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, TracebackType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from leantta.data.logmel import SAMPLE_RATE
+from leantta.data.resample import resample
 from leantta.errors import DataError, MissingExtraError
 from leantta.files import existing
 
+Wave = npt.NDArray[np.float32]
 
-def read_wave(path: Path | str) -> npt.NDArray[np.float32]:
-    """Return a clip (wav, flac or ogg; any rate, any number of channels) as a mono wave at 32 kHz.
+_BLOCK_VALUES = 2**20
+"""Values of all channels read at once: bounds the memory that a file with many channels takes."""
 
-    Channels are averaged; another rate is converted with a polyphase filter.
+
+class MonoReader:
+    """A sound file from its start to its end, its channels averaged, at its own rate."""
+
+    def __init__(self, path: Path | str) -> None:
+        """Open the file.
+
+        Raises:
+            MissingExtraError: the extra `audio` is not installed.
+            MissingFileError: there is nothing at `path`.
+            DataError: it is not a sound file.
+        """
+        soundfile = _soundfile()
+        self.path = existing(Path(path), "sound file")
+        self._failures: tuple[type[Exception], ...] = (soundfile.SoundFileError, OSError)
+        try:
+            self._file: Any = soundfile.SoundFile(self.path)
+        except self._failures as e:
+            raise self._unreadable(e) from e
+        self.rate: int = self._file.samplerate
+
+    def __enter__(self) -> "MonoReader":
+        """Return the reader itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def read(self, count: int) -> Wave:
+        """Return the next `count` samples, fewer only at the end of the file.
+
+        Raises:
+            DataError: they cannot be read, or are NaN or infinite.
+        """
+        pieces = [np.zeros(0, np.float32)]
+        most = max(1, _BLOCK_VALUES // self._file.channels)
+        while count > 0:
+            try:
+                block = self._file.read(min(count, most), dtype="float32", always_2d=True)  # (n, channels)
+            except self._failures as e:
+                raise self._unreadable(e) from e
+            if not len(block):
+                break
+            if not np.isfinite(block).all():
+                raise DataError(f"{self.path} holds NaN or infinite samples. Repair or remove it.")
+            pieces.append(block.mean(axis=1, dtype=np.float32))
+            count -= len(block)
+        return np.concatenate(pieces)
+
+    def no_samples(self) -> DataError:
+        """Return the error of a file that is empty."""
+        return DataError(f"{self.path} holds no samples. Remove it, or copy it again.")
+
+    def _unreadable(self, error: Exception) -> DataError:
+        reason = str(error).rstrip(". ")
+        return DataError(f"{self.path} cannot be read as sound: {reason}. Give a wav, flac, ogg or mp3 file.")
+
+
+def read_wave(path: Path | str) -> Wave:
+    """Return a clip as a mono wave at 32 kHz; `sound_windows.read_windows` is for long recordings.
 
     Raises:
         MissingExtraError: the extra `audio` is not installed.
         MissingFileError: there is nothing at `path`.
         DataError: it is not a sound file, is empty, or holds NaN or infinite values.
     """
-    soundfile = _soundfile()
-    file = existing(Path(path), "sound file")
-    try:
-        channels, rate = soundfile.read(file, dtype="float32", always_2d=True)  # (samples, channels)
-    except (soundfile.SoundFileError, OSError) as e:
-        raise DataError(f"{file} cannot be read as sound: {e} Give a wav, flac or ogg file.") from e
-    if not channels.size:
-        raise DataError(f"{file} holds no samples. Remove it, or copy it again.")
-    if not np.isfinite(channels).all():
-        raise DataError(f"{file} holds NaN or infinite samples. Repair or remove it.")
-    return resample(np.asarray(channels.mean(axis=1), dtype=np.float32), rate)
-
-
-def resample(wave: npt.NDArray[np.float32], rate: int) -> npt.NDArray[np.float32]:
-    """Return a wave of `rate` samples a second at 32 kHz.
-
-    >>> resample(np.zeros(44_100, dtype=np.float32), 44_100).shape
-    (32000,)
-
-    Raises:
-        MissingExtraError: the extra `audio` is not installed.
-    """
-    if rate == SAMPLE_RATE:
-        return wave
-    try:
-        from scipy.signal import resample_poly
-    except ImportError as e:
-        raise MissingExtraError(_missing("scipy")) from e
-    common = gcd(rate, SAMPLE_RATE)
-    return np.asarray(resample_poly(wave, SAMPLE_RATE // common, rate // common), dtype=np.float32)
+    with MonoReader(path) as reader:
+        wave = reader.read(2**62)
+        if not wave.size:
+            raise reader.no_samples()
+        return resample(wave, reader.rate)
 
 
 def _soundfile() -> ModuleType:
     try:
         import soundfile
     except (ImportError, OSError) as e:  # OSError: the package is there, its libsndfile is not
-        raise MissingExtraError(_missing("soundfile")) from e
+        raise MissingExtraError(
+            "reading sound needs soundfile, which is not installed. Run: pip install 'leantta[audio]'"
+        ) from e
     module: ModuleType = soundfile
     return module
-
-
-def _missing(package: str) -> str:
-    return f"reading sound needs {package}, which is not installed. Run: pip install 'leantta[audio]'"

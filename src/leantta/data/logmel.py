@@ -9,10 +9,13 @@ Windows lie wholly inside the wave: ten seconds hold 1 + (320000 - 2048) // 1328
 319440 samples. A longer clip is cut at its end. A shorter one is filled up to that length, with silence or by
 repeating it (the baseline puts zeros in the features instead, the level of a loud sound and not of silence).
 The baseline also standardizes each band by the training set; like all normalization, it is the model's part.
+
+The spectrum is computed in float64: in float32 a loud low tone leaves rounding errors in the quiet high bands
+that the logarithm shows (more than 1e-4 on real clips), and it would save only a third of the time.
 """
 
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +32,7 @@ LOWEST_HZ, HIGHEST_HZ = 50.0, 16_000.0
 FLOOR = 1e-8
 
 Wave = npt.NDArray[np.floating[Any]]
+Number = TypeVar("Number", bound=np.floating[Any])
 Features = npt.NDArray[np.float32]
 Filling = Literal["silence", "repeat"]
 
@@ -51,11 +55,45 @@ def log_mel(wave: Wave, *, frames: int = FRAMES, filling: Filling = "silence") -
     """
     if frames < 1:
         raise SettingError(f"features need at least one frame; {frames} were asked for.")
-    fitted = _fit(_levelled(wave), WINDOW + (frames - 1) * HOP, filling)
-    window = np.hamming(WINDOW)
+    fitted = fit_wave(_levelled(wave), WINDOW + (frames - 1) * HOP, filling)
     pieces = np.lib.stride_tricks.sliding_window_view(fitted, WINDOW)[::HOP]  # (frames, 2048)
-    spectrum = np.abs(np.fft.rfft(pieces * window, axis=1)) / np.sqrt(np.sum(window**2))  # (frames, 1025)
+    spectrum = np.abs(np.fft.rfft(pieces * unit_window(), axis=1))  # (frames, 1025)
     return np.asarray(np.log(spectrum @ mel_filters() + FLOOR), dtype=np.float32)
+
+
+def clip_samples(frames: int = FRAMES) -> int:
+    """Return how many samples a clip of so many frames has, in whole tenths of a second.
+
+    >>> clip_samples(240) / SAMPLE_RATE
+    10.0
+    """
+    tenth = SAMPLE_RATE // 10
+    return -(-(WINDOW + (frames - 1) * HOP) // tenth) * tenth
+
+
+def fit_wave(wave: npt.NDArray[Number], length: int, filling: Filling) -> npt.NDArray[Number]:
+    """Return the wave cut at its end, or filled, to `length` samples.
+
+    >>> fit_wave(np.array([1.0, 2.0]), 5, "repeat").tolist()
+    [1.0, 2.0, 1.0, 2.0, 1.0]
+
+    Raises:
+        SettingError: an unknown filling.
+    """
+    if filling == "silence":
+        return np.pad(wave[:length], (0, max(0, length - wave.size)))
+    if filling == "repeat":
+        return np.resize(wave, length)  # numpy's resize repeats
+    raise SettingError(f"unknown filling {filling!r}; known: silence, repeat.")
+
+
+@cache
+def unit_window() -> npt.NDArray[np.float64]:
+    """Return the Hamming window, its squares summing to one: (2048,), read-only."""
+    window = np.hamming(WINDOW)
+    window /= np.sqrt(np.sum(window**2))
+    window.flags.writeable = False  # every caller shares it
+    return window
 
 
 @cache
@@ -102,12 +140,3 @@ def _levelled(wave: Wave) -> npt.NDArray[np.float64]:
     if not np.isfinite(exact).all():
         raise DataError("the wave holds NaN or infinite values. Repair or remove the clip.")
     return exact / (np.max(np.abs(exact)) or 1.0)
-
-
-def _fit(wave: npt.NDArray[np.float64], length: int, filling: Filling) -> npt.NDArray[np.float64]:
-    """The wave cut or filled to `length` samples."""
-    if filling == "silence":
-        return np.pad(wave[:length], (0, max(0, length - wave.size)))
-    if filling == "repeat":
-        return np.resize(wave, length)  # numpy's resize repeats
-    raise SettingError(f"unknown filling {filling!r}; known: silence, repeat.")
