@@ -25,7 +25,7 @@ images = click.option(
 )
 dataset = click.option(
     "--dataset",
-    type=click.Choice(["cifar10", "cifar100", "har"]),
+    type=click.Choice(["cifar10", "cifar100", "har", "esc50", "capuchin"]),
     default="cifar10",
     show_default=True,
     help="Gives the classes and the normalisation.",

@@ -15,12 +15,14 @@ def _named_paths(
     context: click.Context, parameter: click.Parameter, value: tuple[str, ...]
 ) -> dict[str, Path]:
     """Return the paths by the names before their equals sign."""
+    from leantta.reproduce.at_hand import OFFICIAL
+
     found = {}
     for text in value:
         name, equals, path = text.partition("=")
-        if not equals or not path or name not in ("cifar10", "cifar100", "har"):
+        if not equals or not path or name not in OFFICIAL:
             raise click.BadParameter(
-                f"{text!r} is not cifar10=PATH, cifar100=PATH or har=PATH.", context, parameter
+                f"{text!r} is not NAME=PATH with a NAME of {', '.join(OFFICIAL)}.", context, parameter
             )
         found[name] = Path(path)
     return found
@@ -39,7 +41,8 @@ def _named_paths(
     multiple=True,
     callback=_named_paths,
     metavar="NAME=PATH",
-    help="cifar10=PATH, cifar100=PATH or har=PATH.  [default: looked for in ., ./data and $LEANTTA_DATA]",
+    help="cifar10, cifar100, har, esc50 or capuchin, and where it is.  [default: looked for in ., ./data\n"
+    "and $LEANTTA_DATA]",
 )
 @click.option(
     "--birdvox", type=click.Path(path_type=Path), help="Folder of BirdVox-DCASE-20k, for table-birds."

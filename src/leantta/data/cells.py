@@ -50,6 +50,7 @@ class GeneratedCells:
     def __init__(self, dataset: Dataset, modality: Modality = IMAGES) -> None:
         self.dataset = dataset
         self.modality = modality
+        self._corrupt = modality.corruptor(dataset)
 
     @property
     def name(self) -> str:
@@ -79,7 +80,7 @@ class GeneratedCells:
         if corruption == CLEAN:
             return chosen
         one_by_one = [
-            self.modality.corrupt(image[None], corruption, severity, seed=seed, first=int(index))
+            self._corrupt(image[None], corruption, severity, seed=seed, first=int(index))
             for image, index in zip(chosen, indices, strict=True)
         ]
         return np.concatenate(one_by_one) if one_by_one else chosen

@@ -30,11 +30,18 @@ class DatasetInfo:
     mean: tuple[float, ...]  # per channel, of what models take
     std: tuple[float, ...]
     modality: str = "image"
+    yes_no: bool = False  # of two classes, models say by one score whether it is the second
+    learnt_from: str | None = None  # the dataset whose models are tested on it; None: its own
 
     @property
     def num_classes(self) -> int:
         """The number of classes."""
         return len(self.classes)
+
+    @property
+    def outputs(self) -> int:
+        """How many scores a model gives."""
+        return 1 if self.yes_no else len(self.classes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,5 +210,22 @@ DATASETS: Mapping[str, DatasetInfo] = {
         mean=(-0.0009, -0.0003, -0.0002, -0.0054, 0.0002, 0.0005, 0.8145, 0.0104, 0.0620),
         std=(0.1974, 0.1271, 0.1049, 0.4153, 0.3823, 0.2630, 0.4057, 0.4125, 0.3298),
         modality="motion",
+    ),
+    "esc50": DatasetInfo(
+        name="esc50",
+        classes=("no bird", "bird"),
+        mean=(-8.558,),
+        std=(4.358,),
+        modality="sound",
+        yes_no=True,
+    ),
+    "capuchin": DatasetInfo(
+        name="capuchin",
+        classes=("no bird", "bird"),
+        mean=(-8.558,),
+        std=(4.358,),
+        modality="sound",
+        yes_no=True,
+        learnt_from="esc50",
     ),
 }

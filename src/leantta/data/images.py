@@ -28,6 +28,6 @@ IMAGES = Modality(
     load=load_images,
     inputs=model_inputs,
     corruptions=NAMES,
-    corrupt=_corrupt,
+    corruptor=lambda _: _corrupt,
     made_by=_made_by,
 )

@@ -8,8 +8,9 @@ from leantta.data.datasets import Dataset, Split, dataset_info
 from leantta.data.images import IMAGES
 from leantta.data.modality import Modality
 from leantta.data.motion import MOTION
+from leantta.data.sound import SOUND
 
-MODALITIES: Mapping[str, Modality] = {"image": IMAGES, "motion": MOTION}
+MODALITIES: Mapping[str, Modality] = {"image": IMAGES, "motion": MOTION, "sound": SOUND}
 
 
 def modality_of(dataset: str) -> Modality:

@@ -27,5 +27,5 @@ class Modality:
     load: Callable[[Path, str, Split], Dataset]  # a file or folder, the dataset and the split
     inputs: Callable[[Samples], Inputs]  # samples as models take them, before normalization
     corruptions: tuple[str, ...]  # in the order of the benchmark
-    corrupt: Corrupt
+    corruptor: Callable[[Dataset], Corrupt]  # what changes samples of a dataset, others of which may help
     made_by: Callable[[], str]  # all that decides corrupted samples: records must tell them apart

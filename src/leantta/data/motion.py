@@ -19,6 +19,6 @@ MOTION = Modality(
     load=load_windows,
     inputs=_inputs,
     corruptions=tuple(SHIFTS),
-    corrupt=shift,
+    corruptor=lambda _: shift,
     made_by=lambda: f"generated, motion shifts, edition {EDITION}",
 )

@@ -78,6 +78,6 @@ def _subject(source: TorchModel, example: Inputs) -> Subject:
         example=TorchPredictor(model, mean=info.mean, std=info.std).normalized(example),
         mean=info.mean,
         std=info.std,
-        classes=info.num_classes,
+        classes=info.outputs,
         source=lambda count: modality.inputs(loaded()[:count]),
     )

@@ -18,7 +18,7 @@ def pretrained(spec: str, dataset: str = "cifar10", weights: Path | str | None =
     Raises:
         SettingError, MissingFileError, CheckpointError: no such model or checkpoint, or no fit.
     """
-    model = resolve(spec, num_classes=dataset_info(dataset).num_classes)
+    model = resolve(spec, num_classes=dataset_info(dataset).outputs)
     if weights is not None:
         load_weights(model, weights)
     elif ":" not in spec:

@@ -14,6 +14,7 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
+from leantta.data.datasets import DATASETS
 from leantta.errors import CheckpointError, MissingFileError
 from leantta.files import existing, replacing, sha256_of
 
@@ -75,6 +76,8 @@ def save_weights(model: nn.Module, path: Path | str) -> None:
 def find_weights(name: str, dataset: str) -> Path:
     """Return the checkpoint `<name>_<dataset>.safetensors` of the first folder that has it.
 
+    For a dataset that tests the models of another, it is that of the other.
+
     Looked at in order: the folder named by $LEANTTA_WEIGHTS, `weights` in the current folder, and `weights`
     in the source checkout, if leantta runs from one.
 
@@ -87,7 +90,9 @@ def find_weights(name: str, dataset: str) -> Path:
     folders.append(Path.cwd() / "weights")
     if (checkout / "pyproject.toml").is_file() and checkout != Path.cwd():
         folders.append(checkout / "weights")
-    file = f"{name}_{dataset}.safetensors"
+    known = DATASETS.get(dataset)
+    source = known.learnt_from if known else None
+    file = f"{name}_{source or dataset}.safetensors"
     for folder in folders:
         if (folder / file).is_file():
             return folder / file

@@ -16,7 +16,9 @@ FOLDER_VARIABLE = "LEANTTA_DATA"
 OFFICIAL: Mapping[str, tuple[str, ...]] = {
     "cifar10": ("cifar10.npz", "cifar-10-batches-bin", "cifar-10-batches-py"),
     "cifar100": ("cifar100.npz", "cifar-100-binary", "cifar-100-python"),
-    "har": ("har.npz", "UCI HAR Dataset"),
+    "har": ("har.npz", "UCI HAR Dataset", "har"),
+    "esc50": ("birds",),
+    "capuchin": ("birds",),
 }
 """The names that each dataset is published under, or kept under by us."""
 

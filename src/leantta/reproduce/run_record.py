@@ -102,7 +102,7 @@ def _known(run: Run) -> dict[str, Any]:
 
 
 def _classes(dataset: str) -> int:
-    return 1 if dataset == BIRDS else dataset_info(dataset).num_classes
+    return 1 if dataset == BIRDS else dataset_info(dataset).outputs
 
 
 @lru_cache

@@ -20,6 +20,7 @@ class Trained:
     train_images: int
     test_images: int
     accuracy: float
+    f1: float  # weighted by the classes' share
     seconds: float
     command: str
     day: str
@@ -36,6 +37,7 @@ def card(trained: Trained) -> str:
         if recipe.small_epochs
         else ""
     )
+    f1 = [f"| weighted F1 | {100 * trained.f1:.2f} % |"] if info.yes_no else []
     optimizer = "AdamW" if recipe.optimizer == "adamw" else "SGD with Nesterov momentum 0.9"
     lines = [
         f"# {trained.model} on {trained.dataset}",
@@ -44,6 +46,7 @@ def card(trained: Trained) -> str:
         "|---|---|",
         f"| data | {trained.dataset}, {trained.train_images:,} training {noun} |",
         f"| accuracy | {100 * trained.accuracy:.2f} % of {trained.test_images:,} test {noun}, not adapting |",
+        *f1,
         f"| starts from | {start} |",
         f"| epochs | {recipe.epochs}{small} |",
         f"| optimizer | {optimizer}, batch {recipe.batch_size}, one cycle up to {recipe.peak_rate:g}, "

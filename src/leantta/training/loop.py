@@ -94,13 +94,15 @@ class Training:
         order = np.random.default_rng(derived(self.recipe.seed, "order", epoch)).permutation(len(self.data))
         chosen = order[batch * self.recipe.batch_size :][: self.recipe.batch_size]
         generator = np.random.default_rng(derived(self.recipe.seed, "views", step))
-        views = self.views.make(self.data.images[chosen], generator, self.recipe)
-        labels = torch.from_numpy(self.data.labels[chosen])
+        views, seen = self.views.make(
+            self.data.images[chosen], self.data.labels[chosen], generator, self.recipe
+        )
+        labels = torch.from_numpy(seen)
         for group in self.optimizer.param_groups:
             group["lr"] = rate_at(self.recipe, step / self.total)
         images = sized(self.model, self._normalized(views), side)
         with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
-            logits = self.model(images).float()
+            logits = by_class(self.model(images).float())
         loss = F.cross_entropy(logits, labels)
         if not torch.isfinite(loss):
             raise SettingError(
@@ -118,6 +120,15 @@ class Training:
             inputs = inputs.contiguous(memory_format=torch.channels_last)
         mean, std = (torch.from_numpy(per_channel(v, inputs.dim())) for v in (self.mean, self.std))
         return (inputs - mean) / std
+
+
+def by_class(scores: Tensor) -> Tensor:
+    """Return a score per class: a single one says how much more the second is worth than the first.
+
+    >>> by_class(torch.tensor([[3.0]]))
+    tensor([[0., 3.]])
+    """
+    return F.pad(scores, (1, 0)) if scores.shape[1] == 1 else scores
 
 
 def sized(model: nn.Module, images: Tensor, side: int) -> Tensor:

@@ -56,6 +56,9 @@ RECIPES: Mapping[str, Recipe] = {
     "mobilevit_s": Recipe(
         epochs=16, small_epochs=10, small_side=32, optimizer="adamw", peak_rate=8e-4, weight_decay=0.05
     ),
+    "vggish": Recipe(
+        epochs=16, batch_size=16, optimizer="adamw", peak_rate=1e-3, weight_decay=0.02, cutout=0
+    ),
     "motion_cnn": Recipe(epochs=30, optimizer="adamw", peak_rate=3e-3, weight_decay=0.05, cutout=0),
 }
 

@@ -5,19 +5,21 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import nn
 
-from leantta.data.datasets import Dataset, dataset_info, per_channel
+from leantta.data.datasets import Dataset, Labels, dataset_info, per_channel
 from leantta.data.modalities import load_data, modality_of
 from leantta.data.seeds import derived
 from leantta.errors import SettingError
+from leantta.evaluate.metrics import weighted_f1
 from leantta.files import replacing, sha256_of
 from leantta.models.table import build, entry
 from leantta.models.weights import load_weights, save_weights
 from leantta.training.card import Trained, card
 from leantta.training.checkpoint import training_key
-from leantta.training.loop import Step, Training
+from leantta.training.loop import Step, Training, by_class
 from leantta.training.precision import Precision, uses_bf16
 from leantta.training.recipes import Recipe
 
@@ -73,6 +75,7 @@ def train(request: TrainRequest, tell: Callable[[Step], None] = lambda _: None) 
         tell(step)
     save_weights(model, request.output)
     load_weights(model, request.output)  # the card is about the rounded weights
+    found = decided(model, test)
     trained = Trained(
         model=request.model,
         dataset=request.dataset,
@@ -81,7 +84,8 @@ def train(request: TrainRequest, tell: Callable[[Step], None] = lambda _: None) 
         init=None if request.init is None else request.init.name,
         train_images=len(data),
         test_images=len(test),
-        accuracy=accuracy(model, test),
+        accuracy=float((found == test.labels).mean()),
+        f1=weighted_f1(test.labels, found),
         seconds=training.position.seconds,
         command=request.command,
         day=date.today().isoformat(),
@@ -114,24 +118,24 @@ def starting_model(request: TrainRequest) -> nn.Module:
         CheckpointError: the checkpoint is of another network.
     """
     torch.manual_seed(derived(request.recipe.seed, "weights"))
-    model = build(request.model, num_classes=dataset_info(request.dataset).num_classes)
+    model = build(request.model, num_classes=dataset_info(request.dataset).outputs)
     if request.init is not None:
         load_weights(model, request.init, new_head=True)
     return model
 
 
-def accuracy(model: nn.Module, data: Dataset) -> float:
-    """Return the part of the samples that the model classifies rightly."""
+def decided(model: nn.Module, data: Dataset) -> Labels:
+    """Return the class that the model finds for each sample."""
     info, modality = dataset_info(data.name), modality_of(data.name)
     model.eval()
-    right = 0
+    found = []
     with torch.inference_mode():
         for start in range(0, len(data), TEST_BATCH):
             inputs = modality.inputs(data.images[start : start + TEST_BATCH])
             mean, std = (per_channel(values, inputs.ndim) for values in (info.mean, info.std))
-            found = model(torch.from_numpy((inputs - mean) / std)).argmax(1).numpy()
-            right += int((found == data.labels[start : start + TEST_BATCH]).sum())
-    return right / len(data)
+            scores = by_class(model(torch.from_numpy((inputs - mean) / std)))
+            found.append(scores.argmax(1).numpy())
+    return np.concatenate(found)
 
 
 def _digest(path: Path | None) -> str | None:

@@ -1,0 +1,37 @@
+"""Runs of VGGish, trained on ESC-50, over its test clips, shifted or not, and over another corpus."""
+
+from collections.abc import Mapping
+
+from leantta.data.corruptions.names import SEVERITIES
+from leantta.data.sound_shifts.table import SOUND_SHIFTS
+from leantta.data.stream_table import StreamOptions
+from leantta.reproduce.protocol import Row
+from leantta.reproduce.run_record import Run
+from leantta.reproduce.target import Scale, Setting
+
+MODEL = "vggish"
+
+CELLS = len(SOUND_SHIFTS) * len(SEVERITIES)
+
+HEARD: Mapping[str, tuple[str, str, Mapping[Scale, int], int]] = {
+    "clean": ("esc50", "clean", {"quick": 124, "full": 124}, 1),
+    "abrupt": ("esc50", "abrupt", {"quick": 6, "full": 25}, CELLS),
+    "gradual": ("esc50", "gradual", {"quick": 3, "full": 25}, 2 * CELLS),
+    "other corpus": ("capuchin", "clean", {"quick": 217, "full": 434}, 1),
+}
+"""Each column: the dataset, the stream, how many clips of a cell or step, and how many of these there are."""
+
+
+def stream_run(setting: Setting, column: str, row: Row, seed: int) -> Run:
+    """Return the run of a row over what a column hears."""
+    dataset, stream, clips, steps = HEARD[column]
+    count = clips[setting.scale]
+    return Run(
+        model=MODEL,
+        dataset=dataset,
+        method=row.text(setting.scale, stream),
+        stream=stream,
+        options=StreamOptions(seed=seed, images=count),
+        inputs=count * steps,
+        batch_size=row.batch_size,
+    )
