@@ -1,28 +1,32 @@
-"""`leantta run`: what a model file says of images."""
+"""`leantta run`: what a model file says of images or sound."""
 
 import json
-import os
-import sys
-from collections.abc import Callable, Iterator
-from functools import partial
-from itertools import chain
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from leantta.cli.run_images import ImageReader
+from leantta.cli.run_sound import SoundReader
+from leantta.cli.run_source import Read, Reader, Source
 from leantta.errors import DataError, LeanTTAError, MissingExtraError, MissingFileError, SettingError
 from leantta.tables import MISSING
 
 if TYPE_CHECKING:
-    from leantta.data.imagefiles import Pixels
     from leantta.runtime.session import Prediction, Session
 
-Source = tuple[str, Callable[[], "Pixels"]]
-"""The name of an image, and what reads it."""
+READERS: Mapping[str, type[Reader]] = {
+    "tensor": ImageReader,
+    "image": ImageReader,
+    "frames": SoundReader,
+    "waveform": SoundReader,
+}
+"""What makes inputs of files, by the kind of input that a model takes."""
 
-_MAX_STDIN_BYTES = 268_435_456
 _UNKNOWN_WIDTH = 24  # of the paths that have not come yet
+_START_WIDTH = 7
+_COLUMNS = ("label", "probability", "shift", "latency_ms")
 
 engine_option = click.option(
     "--engine",
@@ -52,13 +56,14 @@ def run(
     threads: int | None,
     as_json: bool,
 ) -> None:
-    """Say what is in images, with the model file MODEL that `leantta convert` made.
+    """Say what is in images or sound, with the model file MODEL that `leantta convert` made.
 
-    PATH is an image, a folder of images, or - for standard input: the bytes of an image, or paths, one to a
-    line. Images of another size are scaled to cover the model's input and cut in the centre. A shift of 0
-    means like the training data; of those, 1 in 100 exceeds 1. The latency is the engine's alone.
+    PATH is a file, a folder of files, or - for standard input: the bytes of an image, or paths, one to a
+    line. Images of another size are scaled to cover the model's input and cut in the centre. Of sound there
+    is a line for every ten seconds. A shift of 0 means like the training data; of those, 1 in 100 exceeds 1.
+    The latency is the engine's alone.
 
-    An image that cannot be read is reported, the others still run, and the exit code is 1.
+    A file that cannot be read is reported, the others still run, and the exit code is 1.
 
     \b
     Examples:
@@ -66,42 +71,50 @@ def run(
       leantta run model.onnx photos/ --top 3 --explain
       leantta run model.onnx photos/ --json > predictions.jsonl
       find /data -name '*.png' | leantta run model.onnx -
+      leantta run birds.onnx clip.ogg recordings/
     """
     import numpy as np
 
-    from leantta.runtime.fit import check_takes_images
     from leantta.runtime.session import load
 
     with load(model, engine=engine, threads=threads) as session:
-        check_takes_images(session.info)
+        reader = READERS[session.info.input.kind](session.info)
         if explain and not session.info.layers:
             raise SettingError(f"{model} has no distances to explain with: nothing adapts in it.")
-        channels, *sizes = session.info.input.shape
-        session.run(np.zeros((1, *sizes, channels), np.uint8))  # the first run is slow, and is not counted
-        sources: Iterator[Source] | list[Source] = _sources(paths)
+        test = session.info.selftest
+        session.run(np.zeros(test.shape, test.dtype))  # the first run is slow, and is not counted
+        sources: Iterator[Source] | list[Source] = _sources(reader, paths)
         if "-" not in paths:
             sources = list(sources)
         show = _show_json if as_json else _Table(session, sources).show
         failures = 0
         for name, read in sources:
-            prediction = _predict(session, read)
-            if isinstance(prediction, LeanTTAError):
-                failures += 1
-                _show_error(name, prediction, as_json)
-            else:
-                show(name, _facts(session, prediction, top, explain))
+            for start_s, prediction in _predictions(session, read):
+                if isinstance(prediction, LeanTTAError):
+                    failures += 1
+                    _show_error(name, prediction, as_json)
+                else:
+                    place = {} if start_s is None else {"start_s": round(start_s, 3)}
+                    show(name, place | _facts(session, prediction, top, explain))
     if failures:
         context.exit(1)
 
 
-def _predict(session: "Session", read: Callable[[], "Pixels"]) -> "Prediction | LeanTTAError":
-    """Return what the model says of an image, or why the image cannot be used."""
-    from leantta.runtime.fit import fit
+def _sources(reader: Reader, paths: tuple[str, ...]) -> Iterator[Source]:
+    """Give the files that the paths mean; a path that means none is given with its error."""
+    for path in paths:
+        yield from reader.standard_input() if path == "-" else reader.files(path)
 
+
+def _predictions(
+    session: "Session", read: Read
+) -> "Iterator[tuple[float | None, Prediction | LeanTTAError]]":
+    """Give what the model says of each input in a file, or why the file cannot be used any further."""
     try:
-        return session.predict_one(fit(read(), session.info))
+        for start_s, given in read():
+            yield start_s, session.predict_one(given)
     except (DataError, MissingFileError, MissingExtraError) as e:
-        return e
+        yield None, e
 
 
 def _facts(session: "Session", prediction: "Prediction", top: int, explain: bool) -> dict[str, Any]:
@@ -152,67 +165,21 @@ class _Table:
 
     def show(self, name: str, facts: dict[str, Any]) -> None:
         if not self.begun:
-            self.line("path", "label", "probability", "shift", "latency_ms")
+            self.line("path", "start_s" if "start_s" in facts else None, *_COLUMNS)
             self.begun = True
+        start = f"{facts['start_s']:.1f}" if "start_s" in facts else None
         shift = MISSING if facts["shift"] is None else f"{facts['shift']:.3f}"
         others = [f"{best['label']} {best['probability']:.3f}" for best in facts.get("top", [])[1:]]
         numbers = (f"{facts['probability']:.3f}", shift, f"{facts['latency_ms']:.2f}")
-        self.line(name, facts["label"], *numbers, ", ".join(others))
+        self.line(name, start, facts["label"], *numbers, ", ".join(others))
         for layer, distance in facts.get("distances", {}).items():
             click.echo(_printable(f"  {layer}  {distance:.3f}"))
 
-    def line(self, path: str, label: str, *cells: str) -> None:
+    def line(self, path: str, start: str | None, label: str, *cells: str) -> None:
         numbers = [cell.rjust(width) for cell, width in zip(cells, self.widths[2:], strict=False)]
-        row = [path.ljust(self.widths[0]), label.ljust(self.widths[1]), *numbers, *cells[3:]]
+        place = [path.ljust(self.widths[0]), *([] if start is None else [start.rjust(_START_WIDTH)])]
+        row = [*place, label.ljust(self.widths[1]), *numbers, *cells[3:]]
         click.echo(_printable("  ".join(row).rstrip()))
-
-
-def _sources(paths: tuple[str, ...]) -> Iterator[Source]:
-    """Give the images that the paths mean; a path that means none is given with its error."""
-    for path in paths:
-        yield from _standard_input() if path == "-" else _files(path)
-
-
-def _files(path: str) -> Iterator[Source]:
-    from leantta.data.imagefiles import find_images, read_image
-
-    try:
-        found = find_images(Path(path))
-    except LeanTTAError as e:
-        yield path, partial(_raise, e)
-        return
-    for file in found:
-        yield str(file), partial(read_image, file)
-
-
-def _standard_input() -> Iterator[Source]:
-    """Give the image whose bytes come in, or the images whose paths do, each as soon as its line is there."""
-    from leantta.data.imagefiles import begins_like_image, decode_image
-
-    stream = sys.stdin.buffer
-    first = stream.readline(_MAX_STDIN_BYTES)
-    if first.startswith((b"\x89", b"\xff\xd8", b"RIFF", b"BM")):
-        data = first + stream.read(_MAX_STDIN_BYTES + 1 - len(first))
-        if len(data) > _MAX_STDIN_BYTES:
-            raise DataError(f"standard input has more than {_MAX_STDIN_BYTES:,} bytes. Give a path instead.")
-        if begins_like_image(data):
-            yield "-", partial(decode_image, data, "standard input")
-            return
-        lines: Iterator[bytes] = iter(data.splitlines())
-    else:
-        lines = chain([first], stream)
-    empty = True
-    for line in lines:
-        path = os.fsdecode(line.rstrip(b"\r\n"))
-        if path:
-            empty = False
-            yield from _files(path)
-    if empty:
-        yield "-", partial(_raise, DataError("standard input has neither an image nor paths."))
-
-
-def _raise(error: LeanTTAError) -> NoReturn:
-    raise error
 
 
 def _printable(text: str) -> str:
