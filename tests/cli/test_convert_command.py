@@ -64,7 +64,7 @@ def test_a_model_of_ones_own_becomes_a_file_that_runs(own_model: str, sample: Pa
     assert done.returncode == 0, done.stderr
     for words in ("out/x.onnx (int8)", "1 adapt, 1 fused, 0 kept", "same decision on", "clean images"):
         assert words in done.stdout
-    assert done.stdout.rstrip().endswith("Try it: leantta verify out/x.onnx && leantta run out/x.onnx IMAGE")
+    assert done.stdout.rstrip().endswith("Try it: leantta verify out/x.onnx && leantta run out/x.onnx PATH")
     assert all(check.ok for check in verify("out/x.onnx"))
     info = read_info(read_container("out/x.onnx"))
     assert info.classes is not None

@@ -16,7 +16,8 @@ from leantta.progress import Bar
     "--calibration",
     required=True,
     type=click.Path(path_type=Path),
-    help="Source data: CIFAR or har (.npz or folder, train split), an image folder, an .npy of inputs.",
+    help="Source data: CIFAR or har (.npz or folder, train split), an image folder, an .npy of inputs,\n"
+    "a folder of sound files (wav, flac, ogg, mp3; with its folders).",
 )
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The file to write.")
 @options.adapt
@@ -30,10 +31,11 @@ from leantta.progress import Bar
 @click.option(
     "--input",
     "kind",
-    type=click.Choice(["tensor", "image"]),
+    type=click.Choice(["tensor", "image", "waveform"]),
     default="tensor",
     show_default=True,
-    help="tensor: normalised float32 NCHW. image: uint8 NHWC, preprocessing inside the file.",
+    help="tensor: normalised float32 NCHW; of sound its log-mel frames. image: uint8 NHWC, preprocessing\n"
+    "inside the file. waveform: 32 kHz mono, the spectrogram inside the file.",
 )
 @click.option(
     "--observer",
@@ -43,7 +45,14 @@ from leantta.progress import Bar
     help="How ranges are decided.",
 )
 @click.option("--size", help="Height and width that the model takes, by comma, for images of another size.")
-@click.option("--images", default=512, show_default=True, help="Calibration images to use, at most.")
+@click.option(
+    "--filling",
+    type=click.Choice(["silence", "repeat"]),
+    default="silence",
+    show_default=True,
+    help="What follows a sound that is too short; as in training.",
+)
+@click.option("--images", default=512, show_default=True, help="Calibration inputs to use, at most.")
 @click.option(
     "--mean", help="Mean per channel of the training images, 0 to 1, by comma. Default: the dataset's."
 )
@@ -75,6 +84,7 @@ def convert(
     kind: str,
     observer: str,
     size: str | None,
+    filling: str,
     images: int,
     mean: str | None,
     std: str | None,
@@ -96,8 +106,8 @@ def convert(
           --std 0.229,0.224,0.225 --classes names.txt --input image -o mine.onnx
       leantta convert resnet18 --calibration cifar10.npz --portable -o everywhere.onnx
       leantta convert motion_cnn --dataset har --calibration har.npz -o motion.onnx
+      leantta convert vggish --weights birds.safetensors --calibration sounds/ --input waveform -o birds.onnx
     """
-    from leantta.data.datasets import dataset_info
     from leantta.export.convert import FileOptions
     from leantta.export.request import Request, run_request
     from leantta.surgery.select import parse_selector
@@ -113,11 +123,11 @@ def convert(
         options=FileOptions(precision=precision, portable=portable, input=kind, observer=observer),  # type: ignore[arg-type] # click has checked them
         images=images,
         size=options.height_and_width(size),
+        filling=filling,  # type: ignore[arg-type] # click has checked it
         mean=options.decimals(mean, "--mean"),
         std=options.decimals(std, "--std"),
         classes=classes,
         test=test,
     )
     click.echo(str(run_request(request, Bar)))
-    tried = "IMAGE" if dataset_info(dataset).modality == "image" else "FILE"
-    click.echo(f"\nTry it: leantta verify {output} && leantta run {output} {tried}")
+    click.echo(f"\nTry it: leantta verify {output} && leantta run {output} PATH")

@@ -1,20 +1,34 @@
-"""`leantta run`: what a model file says of images or motion windows."""
+"""`leantta run`: what a model file says of images, sound or motion windows."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from leantta.cli.run_inputs import Array, Kind, Source, kind_of, sources
+from leantta.cli.run_images import ImageReader
+from leantta.cli.run_sound import SoundReader
+from leantta.cli.run_source import Read, Reader, Source
+from leantta.cli.run_windows import WindowReader
 from leantta.errors import DataError, LeanTTAError, MissingExtraError, MissingFileError, SettingError
 from leantta.tables import MISSING
 
 if TYPE_CHECKING:
     from leantta.runtime.session import Prediction, Session
 
+READERS: Mapping[str, type[Reader]] = {
+    "tensor": ImageReader,
+    "image": ImageReader,
+    "signal": WindowReader,
+    "frames": SoundReader,
+    "waveform": SoundReader,
+}
+"""What makes inputs of files, by the kind of input that a model takes."""
+
 _UNKNOWN_WIDTH = 24  # of the paths that have not come yet
+_START_WIDTH = 7
+_COLUMNS = ("label", "probability", "shift", "latency_ms")
 
 engine_option = click.option(
     "--engine",
@@ -44,16 +58,17 @@ def run(
     threads: int | None,
     as_json: bool,
 ) -> None:
-    """Say what is in images or motion windows, with the model file MODEL that `leantta convert` made.
+    """Say what is in images, sound or motion windows, with the model file that `leantta convert` made.
 
-    PATH is an image, a folder of images, or - for standard input: the bytes of an image, or paths, one to a
-    line. Images of another size are scaled to cover the model's input and cut in the centre. A shift of 0
-    means like the training data; of those, 1 in 100 exceeds 1. The latency is the engine's alone.
+    PATH is a file, a folder of files, or - for standard input: the bytes of an image, or paths, one to a
+    line. Images of another size are scaled to cover the model's input and cut in the centre. Of sound there
+    is a line for every ten seconds. A shift of 0 means like the training data; of those, 1 in 100 exceeds 1.
+    The latency is the engine's alone.
 
     For a model of motion sensors, PATH is an .npy or .npz (array x) of windows (n, 9, 128) or (9, 128), a
     .csv of 128 rows with 9 columns, or a folder of these; accelerations in g, angular velocities in rad/s.
 
-    An input that cannot be read is reported, the others still run, and the exit code is 1.
+    A file that cannot be read is reported, the others still run, and the exit code is 1.
 
     \b
     Examples:
@@ -61,37 +76,51 @@ def run(
       leantta run model.onnx photos/ --top 3 --explain
       leantta run model.onnx photos/ --json > predictions.jsonl
       find /data -name '*.png' | leantta run model.onnx -
+      leantta run birds.onnx clip.ogg recordings/
       leantta run motion.onnx windows.npz --top 2
     """
+    import numpy as np
+
     from leantta.runtime.session import load
 
     with load(model, engine=engine, threads=threads) as session:
-        kind = kind_of(session.info)
+        reader = READERS[session.info.input.kind](session.info)
         if explain and not session.info.layers:
             raise SettingError(f"{model} has no distances to explain with: nothing adapts in it.")
-        session.run(kind.blank(session.info))  # the first run is slow, and is not counted
-        found: Iterator[Source] | list[Source] = sources(paths, kind)
+        test = session.info.selftest
+        session.run(np.zeros(test.shape, test.dtype))  # the first run is slow, and is not counted
+        sources: Iterator[Source] | list[Source] = _sources(reader, paths)
         if "-" not in paths:
-            found = list(found)
-        show = _show_json if as_json else _Table(session, found).show
+            sources = list(sources)
+        show = _show_json if as_json else _Table(session, sources).show
         failures = 0
-        for name, read in found:
-            prediction = _predict(session, kind, read)
-            if isinstance(prediction, LeanTTAError):
-                failures += 1
-                _show_error(name, prediction, as_json)
-            else:
-                show(name, _facts(session, prediction, top, explain))
+        for name, read in sources:
+            for start_s, prediction in _predictions(session, read):
+                if isinstance(prediction, LeanTTAError):
+                    failures += 1
+                    _show_error(name, prediction, as_json)
+                else:
+                    place = {} if start_s is None else {"start_s": round(start_s, 3)}
+                    show(name, place | _facts(session, prediction, top, explain))
     if failures:
         context.exit(1)
 
 
-def _predict(session: "Session", kind: Kind, read: Callable[[], Array]) -> "Prediction | LeanTTAError":
-    """Return what the model says of an input, or why the input cannot be used."""
+def _sources(reader: Reader, paths: tuple[str, ...]) -> Iterator[Source]:
+    """Give the files that the paths mean; a path that means none is given with its error."""
+    for path in paths:
+        yield from reader.standard_input() if path == "-" else reader.files(path)
+
+
+def _predictions(
+    session: "Session", read: Read
+) -> "Iterator[tuple[float | None, Prediction | LeanTTAError]]":
+    """Give what the model says of each input in a file, or why the file cannot be used any further."""
     try:
-        return session.predict_one(kind.fitted(read(), session.info))
+        for start_s, given in read():
+            yield start_s, session.predict_one(given)
     except (DataError, MissingFileError, MissingExtraError) as e:
-        return e
+        yield None, e
 
 
 def _facts(session: "Session", prediction: "Prediction", top: int, explain: bool) -> dict[str, Any]:
@@ -142,18 +171,20 @@ class _Table:
 
     def show(self, name: str, facts: dict[str, Any]) -> None:
         if not self.begun:
-            self.line("path", "label", "probability", "shift", "latency_ms")
+            self.line("path", "start_s" if "start_s" in facts else None, *_COLUMNS)
             self.begun = True
+        start = f"{facts['start_s']:.1f}" if "start_s" in facts else None
         shift = MISSING if facts["shift"] is None else f"{facts['shift']:.3f}"
         others = [f"{best['label']} {best['probability']:.3f}" for best in facts.get("top", [])[1:]]
         numbers = (f"{facts['probability']:.3f}", shift, f"{facts['latency_ms']:.2f}")
-        self.line(name, facts["label"], *numbers, ", ".join(others))
+        self.line(name, start, facts["label"], *numbers, ", ".join(others))
         for layer, distance in facts.get("distances", {}).items():
             click.echo(_printable(f"  {layer}  {distance:.3f}"))
 
-    def line(self, path: str, label: str, *cells: str) -> None:
+    def line(self, path: str, start: str | None, label: str, *cells: str) -> None:
         numbers = [cell.rjust(width) for cell, width in zip(cells, self.widths[2:], strict=False)]
-        row = [path.ljust(self.widths[0]), label.ljust(self.widths[1]), *numbers, *cells[3:]]
+        place = [path.ljust(self.widths[0]), *([] if start is None else [start.rjust(_START_WIDTH)])]
+        row = [*place, label.ljust(self.widths[1]), *numbers, *cells[3:]]
         click.echo(_printable("  ".join(row).rstrip()))
 
 

@@ -1,6 +1,6 @@
 """Sound files as mono waves: read whole, or piece by piece. Needs the extra `audio`, which is soundfile.
 
-What libsndfile reads is taken (wav, flac, ogg, mp3; 8 to 32 bits or floats; any rate, any number of channels).
+What libsndfile reads is taken (wav, flac, ogg, mp3; 8 to 32 bits or floats; any rate and channels).
 Channels are averaged, integers become fractions of full scale, and another rate is converted to 32 kHz.
 """
 

@@ -19,6 +19,10 @@ from leantta.data.datasets import Inputs, Labels
 from leantta.data.logmel import Filling, log_mel
 from leantta.errors import DataError, MissingFileError, SettingError
 
+CLASSES = ("no bird", "bird")
+SOURCE = "birdvox"
+"""The corpus that the paper trains on."""
+
 TASK_PAGE = "https://dcase.community/challenge2018/task-bird-audio-detection"
 
 

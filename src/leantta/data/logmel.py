@@ -55,6 +55,7 @@ def log_mel(wave: Wave, *, frames: int = FRAMES, filling: Filling = "silence") -
     """
     if frames < 1:
         raise SettingError(f"features need at least one frame; {frames} were asked for.")
+    check_wave(wave)
     fitted = fit_wave(_levelled(wave), WINDOW + (frames - 1) * HOP, filling)
     pieces = np.lib.stride_tricks.sliding_window_view(fitted, WINDOW)[::HOP]  # (frames, 2048)
     spectrum = np.abs(np.fft.rfft(pieces * unit_window(), axis=1))  # (frames, 1025)
@@ -129,14 +130,22 @@ def mel_to_hz(mel: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.where(mel < _KNEE_MEL, mel * _KNEE_HZ / _KNEE_MEL, above)
 
 
-def _levelled(wave: Wave) -> npt.NDArray[np.float64]:
-    """The wave divided by its largest absolute value; silence stays silence."""
+def check_wave(wave: Wave) -> None:
+    """Look whether the features of a wave can be computed.
+
+    Raises:
+        DataError: it is empty, has several channels, or holds NaN or infinite values.
+    """
     if wave.ndim != 1 or not wave.size:
         raise DataError(
             f"log-mel features need a mono wave with at least one sample; this has the shape {wave.shape}. "
             f"leantta.data.audio.read_wave mixes the channels of a file."
         )
-    exact = wave.astype(np.float64)
-    if not np.isfinite(exact).all():
+    if not np.isfinite(wave).all():
         raise DataError("the wave holds NaN or infinite values. Repair or remove the clip.")
+
+
+def _levelled(wave: Wave) -> npt.NDArray[np.float64]:
+    """The wave divided by its largest absolute value; silence stays silence."""
+    exact = wave.astype(np.float64)
     return exact / (np.max(np.abs(exact)) or 1.0)

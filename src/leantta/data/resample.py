@@ -1,9 +1,9 @@
 """Another sample rate, with numpy alone: a polyphase filter, the same as scipy's `resample_poly`.
 
 With `up / down` the ratio of the rates in lowest terms, output n is sum_k h[n * down - k * up] x[k]. The
-filter h is a sinc that ends at the lower of the two Nyquist frequencies, ten zero crossings to each side under
-a Kaiser window (beta 5), its sum `up`. Of its taps only every `up`-th meets a sample, so each of the `up`
-phases has a short filter of its own.
+filter h is a sinc that ends at the lower of the two Nyquist frequencies, ten zero crossings to each side
+under a Kaiser window (beta 5), its sum `up`. Of its taps only every `up`-th meets a sample, so each of the
+`up` phases has a short filter of its own.
 
 An output needs `reach` samples to either side, so a long wave can be converted in pieces that give the same
 samples as the whole; outside the wave there is silence.

@@ -14,13 +14,16 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from leantta.data.logmel import Filling, clip_samples
 from leantta.errors import ArtifactError, SettingError, UnsupportedModelError
 from leantta.export.artifact import gate_settings, plan_rows, sealed, selftest, selftest_input
 from leantta.export.heads import RAW, ShiftScale, shift_scale, with_heads, with_raw_distances
 from leantta.export.prepare import prepare_
 from leantta.export.preprocessing import normalized, standardized, with_preprocessing
 from leantta.export.report import Conversion
+from leantta.export.sound import check_sound, selftest_wave, sound_input
 from leantta.export.source import as_float32, check_calibration, is_signal, pixel_statistics, state_sha256
+from leantta.export.spectrogram import with_spectrogram
 from leantta.export.trace import INPUT, trace
 from leantta.files import replacing
 from leantta.gates import CalibratedGate, Gate, GateName, gate_of
@@ -41,7 +44,7 @@ from leantta.surgery.select import Selector
 
 Floats = npt.NDArray[np.float32]
 Precision = Literal["int8", "fp32"]
-InputKind = Literal["tensor", "image"]
+InputKind = Literal["tensor", "image", "waveform"]
 
 CHECKED = 64
 """How many calibration images the file and the torch model are compared on."""
@@ -59,14 +62,14 @@ class FileOptions:
 
     precision: Precision = "int8"
     portable: bool = False  # operators of the ONNX standard only
-    input: InputKind = "tensor"  # "image": uint8 (n, h, w, c), preprocessing inside
+    input: InputKind = "tensor"  # "image": uint8 (n, h, w, c); "waveform": (n, samples); the rest is inside
     observer: ObserverName = "minmax"
 
     def __post_init__(self) -> None:
         """Refuse what does not exist."""
         for name, value, known in (
             ("precision", self.precision, ("int8", "fp32")),
-            ("input", self.input, ("tensor", "image")),
+            ("input", self.input, ("tensor", "image", "waveform")),
         ):
             if value not in known:
                 raise SettingError(f"{name} must be one of {', '.join(known)}, got {value!r}")
@@ -83,6 +86,7 @@ def convert(
     options: FileOptions = FileOptions(),  # noqa: B008 - frozen
     mean: Sequence[float] | None = None,
     std: Sequence[float] | None = None,
+    sound: Filling | None = None,
     classes: Sequence[str] | None = None,
     name: str | None = None,
     weights_sha256: str | None = None,
@@ -92,8 +96,9 @@ def convert(
 
     `calibration` are source inputs: uint8 images (n, h, w, c), with the mean and std per channel that the
     model was trained with; signals, float (n, c, *positions) in their own unit, with theirs; or float32
-    (n, ...) exactly as the model takes them, without. Some hundreds are usual. The file appears whole or
-    not at all.
+    (n, ...) exactly as the model takes them, without. Some hundreds are usual. For a model that hears they
+    are log-mel features (n, 1, frames, 64), and `sound` says what follows a clip that is too short. The file
+    appears whole or not at all.
 
     Raises:
         LeanTTAError: the model, the images or a setting cannot be used, or the file would not reproduce the
@@ -101,7 +106,8 @@ def convert(
     """
     output = Path(output)
     with replacing(output) as part:  # first, so that a bad place shows before the work is done
-        made = _Making(model, calibration, layers, gate_of(gate), options, pixel_statistics(mean, std))
+        pixels = pixel_statistics(mean, std)
+        made = _Making(model, calibration, layers, gate_of(gate), options, pixels, sound)
         graph, metadata = made.file(progress)
         if classes is not None and len(classes) != max(metadata["outputs"], 2):
             raise SettingError(
@@ -129,14 +135,17 @@ class _Making:
         gate: Gate,
         options: FileOptions,
         pixels: tuple[tuple[float, ...], tuple[float, ...]] | None,
+        sound: Filling | None,
     ) -> None:
         check_calibration(calibration, pixels, options.input)
+        check_sound(calibration, sound, options.input)
         self.signal = pixels is not None and is_signal(calibration)
         if pixels is None or self.signal:
             calibration = as_float32(calibration)
         self.options = options
         self.gate = gate
         self.pixels = pixels
+        self.sound = sound
         self.given = calibration
         self.inputs: Floats = self._as_taken(calibration)
         example = torch.from_numpy(self.inputs[:2].copy())
@@ -174,6 +183,8 @@ class _Making:
         if self.options.portable:
             graph = inlined(graph)
         self._compare(graph, wanted)
+        if self.options.input == "waveform":
+            graph = with_spectrogram(graph)
         return graph, self._metadata(graph, float(np.abs(wanted).max()))
 
     def _adapted(self, progress: Callable[[str], Progress]) -> nn.Module:
@@ -229,20 +240,18 @@ class _Making:
 
     def _metadata(self, graph: Graph, peak: float) -> dict[str, Any]:
         options = self.options
-        test = selftest_input(self.given)
-        fed = test if options.input == "image" else self._as_taken(test)
+        waveform = options.input == "waveform"
+        test = selftest_wave(clip_samples(self.inputs.shape[2])) if waveform else selftest_input(self.given)
+        fed = test if waveform or options.input == "image" else self._as_taken(test)
         logits = run_graph(graph, fed, [graph.outputs[0]])[0]
         mean, std = self.pixels or (None, None)
+        kind = "signal" if self.signal else options.input
+        taken = {"kind": kind, "shape": list(self.inputs.shape[1:]), "mean": mean, "std": std}
         scale = self.scale
         return {
             "precision": options.precision,
             "portable": options.portable,
-            "input": {
-                "kind": "signal" if self.signal else options.input,
-                "shape": list(self.inputs.shape[1:]),
-                "mean": mean,
-                "std": std,
-            },
+            "input": taken if self.sound is None else sound_input(taken, self.sound),
             "outputs": logits.shape[1],
             "gate": gate_settings(self.gate) if self.layers else None,
             "layers": self.layers,

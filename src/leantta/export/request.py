@@ -6,22 +6,27 @@ from pathlib import Path
 
 import numpy as np
 
+from leantta.data.birds import CLASSES, SOURCE
 from leantta.data.datasets import Dataset, Samples, dataset_info
 from leantta.data.imagefiles import find_images, read_image
+from leantta.data.logmel import FRAMES, Filling
 from leantta.data.modalities import load_data, modality_of
 from leantta.data.npz import read_array
 from leantta.data.resize import cover, luminance
+from leantta.data.soundfiles import holds_sounds
 from leantta.errors import DataError, SettingError
 from leantta.evaluate.predictor import Predictor
 from leantta.export.convert import FileOptions, convert
 from leantta.export.report import Conversion
-from leantta.files import existing
+from leantta.export.sound import read_features
+from leantta.files import existing, sha256_of
 from leantta.gates import CalibratedGate, Gate
 from leantta.graph.ir import Array
 from leantta.methods.torch_predictor import TorchPredictor
 from leantta.models.pretrained import pretrained
+from leantta.models.reference import resolve
 from leantta.models.table import MODELS
-from leantta.models.weights import checkpoint_sha256
+from leantta.models.weights import checkpoint_sha256, find_weights, load_weights
 from leantta.progress import Progress, silent
 from leantta.runtime.session import load
 from leantta.surgery.apply import adapt
@@ -49,6 +54,7 @@ class Request:
     size: tuple[int, int] | None = None  # height and width of the input, for image files
     mean: Mean | None = None
     std: Mean | None = None
+    filling: Filling = "silence"  # what follows a sound that is too short
     classes: Path | None = None
     test: Path | None = None
 
@@ -61,6 +67,8 @@ def run_request(request: Request, progress: Callable[[str], Progress] = lambda _
     """
     if request.images < 1:
         raise SettingError(f"a number of calibration images is at least 1, got {request.images}")
+    if _hears(request):
+        return _convert_sound(request, progress)
     modality = modality_of(request.dataset)
     model = pretrained(request.model, request.dataset, request.weights)
     source = _calibration(request) if _has_images(request) else modality.inputs(_samples(request))
@@ -111,6 +119,44 @@ def _samples(request: Request) -> Samples:
     if path.suffix.lower() == ".npy":
         return read_array(path)[: request.images]
     return load_data(path, request.dataset, "train").images[: request.images]
+
+
+def _hears(request: Request) -> bool:
+    """Tell whether the model is for sound: by its name, by its input, or by a folder of sound files."""
+    path = request.calibration
+    from_files = path.suffix.lower() not in (".npy", ".npz")
+    return from_files and (
+        request.model == "vggish" or request.options.input == "waveform" or holds_sounds(path)
+    )
+
+
+def _convert_sound(request: Request, progress: Callable[[str], Progress]) -> Conversion:
+    """Write the file of a model for sound, calibrated with sound files."""
+    model = resolve(request.model)
+    weights = request.weights
+    if weights is None and request.model in MODELS:
+        sound = dataset_info(request.dataset).modality == "sound"
+        weights = find_weights(request.model, request.dataset if sound else SOURCE)
+    if weights is not None:
+        load_weights(model, weights)
+    frames = MODELS[request.model].input_shape[1] if request.model in MODELS else FRAMES
+    source = read_features(
+        request.calibration, request.images, request.filling, frames=frames, progress=progress("sound")
+    )
+    named = None if request.model not in MODELS else CLASSES
+    return convert(
+        model,
+        source,
+        request.output,
+        layers=request.layers,
+        gate=request.gate,
+        options=request.options,
+        sound=request.filling,
+        classes=named if request.classes is None else _classes(request, source),
+        name=request.model,
+        weights_sha256=None if weights is None else sha256_of(weights),
+        progress=progress,
+    )
 
 
 def _calibration(request: Request) -> Array:

@@ -12,23 +12,41 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from leantta.data.logmel import BANDS, HOP, SAMPLE_RATE, WINDOW, Filling
 from leantta.errors import ArtifactError, SettingError
 from leantta.gates import CalibratedGate, Gate, PaperGate
 from leantta.runtime.container import DIGEST_KEY, INFO_KEY, Container
 from leantta.runtime.fields import Fields
 
+SOUND_KINDS = ("frames", "waveform")
+
 FORMAT = 1
 """The format of files that this version reads; a higher one was made by a newer version."""
 
 
-class InputInfo(NamedTuple):
-    """What goes in: channels first, and the normalization that belongs to the model."""
+class SoundInfo(NamedTuple):
+    """How a model hears: at which rate, how much at once, and what follows a clip that is too short."""
 
-    kind: str  # "tensor": float32 (n, *shape); "image": uint8 (n, h, w, c), preprocessing inside;
-    # "signal": float32 (n, *shape) in its own unit, of any range, normalized by the runtime
-    shape: tuple[int, ...]  # (c, h, w) of images, (c, t) of sensors
+    sample_rate: int
+    clip_samples: int
+    filling: Filling
+
+
+class InputInfo(NamedTuple):
+    """What goes in: channels first, and the normalization that belongs to the model.
+
+    The kind `image` is uint8 (n, h, w, c) with the preprocessing inside; all others are float32 (n, *shape).
+    Of those, a `signal` is in its own unit, of any range, and normalized by the runtime; `frames` are log-mel
+    features of sound and `waveform` is the sound itself.
+    """
+
+    kind: str
+    shape: tuple[
+        int, ...
+    ]  # (c, h, w) of images, (c, t) of sensors, (1, frames, bands) or (samples,) of sound
     mean: tuple[float, ...] | None = None
     std: tuple[float, ...] | None = None
+    sound: SoundInfo | None = None
 
     @property
     def is_image(self) -> bool:
@@ -164,8 +182,10 @@ def read_info(container: Container) -> Info:
 
 def _input(fields: Fields) -> InputInfo:
     part = fields.inner("input")
-    kind = part.text("kind", of=("tensor", "image", "signal"))
+    kind = part.text("kind", of=("tensor", "image", "signal", *SOUND_KINDS))
     shape = part.wholes("shape", least=1)
+    if kind in SOUND_KINDS:
+        return InputInfo(kind=kind, shape=shape, sound=_sound(part, kind, shape))
     plain = part.is_null("mean") and part.is_null("std")
     if len(shape) != 3 and (kind == "image" or (kind == "tensor" and not plain)):
         raise part.wrong("shape", "the channels, height and width of an image")
@@ -176,6 +196,21 @@ def _input(fields: Fields) -> InputInfo:
     if std and min(std) <= 0:
         raise part.wrong("std", "above 0")
     return InputInfo(kind=kind, shape=shape, mean=mean, std=std)
+
+
+def _sound(part: Fields, kind: str, shape: tuple[int, ...]) -> SoundInfo:
+    inner = part.inner("sound")
+    length = inner.whole("clip_samples", least=WINDOW)
+    if inner.whole("sample_rate", least=1) != SAMPLE_RATE:
+        raise inner.wrong("sample_rate", f"{SAMPLE_RATE}")
+    if kind == "waveform" and shape != (length,):
+        raise part.wrong("shape", f"{[length]}, the samples of a clip")
+    if kind == "frames" and (len(shape) != 3 or shape[::2] != (1, BANDS)):
+        raise part.wrong("shape", f"1 channel, the frames and {BANDS} bands")
+    if kind == "frames" and WINDOW + (shape[1] - 1) * HOP > length:
+        raise inner.wrong("clip_samples", f"enough for {shape[1]} frames")
+    filling: Filling = "repeat" if inner.text("filling", of=("silence", "repeat")) == "repeat" else "silence"
+    return SoundInfo(SAMPLE_RATE, length, filling)
 
 
 def _classes(fields: Fields, outputs: int) -> tuple[str, ...] | None:
