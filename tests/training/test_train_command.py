@@ -53,7 +53,7 @@ def test_train_writes_weights_and_their_card(images, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("vggish",), "no recipe trains 'vggish'"),
+        (("vggish",), "vggish takes inputs of shape (1, 240, 64); cifar10 has 3 channels"),
         (("resnet18", "--init", "nowhere"), "no checkpoint at nowhere"),
         (("resnet18", "--batch-size", "64"), "48 images are less than one batch"),
     ],
