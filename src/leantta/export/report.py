@@ -20,7 +20,8 @@ class Conversion:
     agreement: float  # share of inputs that both decide alike
     checked: int  # on so many calibration inputs
     empty: tuple[str, ...]  # tensors that never left zero; their bytes stand for 0 to 1
-    accuracy: tuple[float, float, int] | None = None  # torch model, file, on so many labelled images
+    accuracy: tuple[float, float, int] | None = None  # torch model, file, on so many labelled inputs
+    noun: str = "images"  # what the inputs are
 
     def __str__(self) -> str:
         """Return the table."""
@@ -38,15 +39,14 @@ class Conversion:
             ],
             [
                 "against torch",
-                f"same decision on {100 * self.agreement:.1f} % of {self.checked} images, scores within "
+                f"same decision on {100 * self.agreement:.1f} % of {self.checked} {self.noun}, scores within "
                 f"{100 * self.difference:.2g} % of the largest",
             ],
         ]
         if self.accuracy is not None:
-            torch_, file, images = self.accuracy
-            rows.append(
-                ["accuracy", f"{100 * file:.1f} % (torch {100 * torch_:.1f} %) on {images:,} clean images"]
-            )
+            torch_, file, count = self.accuracy
+            found = f"{100 * file:.1f} % (torch {100 * torch_:.1f} %) on {count:,} clean {self.noun}"
+            rows.append(["accuracy", found])
         if self.empty:
             rows.append(["note", f"{len(self.empty)} tensors stayed zero, e.g. {self.empty[0]}"])
         return render(["", "result"], rows)

@@ -87,6 +87,7 @@ def run_request(request: Request, progress: Callable[[str], Progress] = lambda _
         weights_sha256=checkpoint_sha256(request.model, request.dataset, request.weights),
         progress=progress,
     )
+    done = replace(done, noun=modality.noun)
     labelled = _labelled(request)
     if labelled is None or mean is None or std is None:
         return done
