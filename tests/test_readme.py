@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import results_page
 
+from leantta.data.sound_shifts.table import SOUND_SHIFTS
 from leantta.measure.record import read_bench
 from leantta.measure.table import figures_of
 from leantta.report.show import load_records
@@ -119,6 +120,23 @@ def test_the_scaling_is_made_from_its_record():
     path = CHECKOUT / "results" / "scaling.json"
     assert json.loads(path.read_text())["command"] in PERFORMANCE
     assert printed("-m", "leantta", "bench", "--show", path, "--markdown") in PERFORMANCE
+
+
+def test_the_speed_of_sound_is_made_from_its_record():
+    page = (CHECKOUT / "docs" / "sound.md").read_text()
+    record = json.loads((CHECKOUT / "results" / "sound_speed.json").read_text())
+    assert record["command"] in page
+    assert printed(CHECKOUT / "benchmarks" / "sound_speed.py", "--show") in page
+
+
+def test_the_shifts_of_sound_are_those_of_the_table():
+    page = (CHECKOUT / "docs" / "sound.md").read_text()
+    for name, shift in SOUND_SHIFTS.items():
+        strengths = [list(level.keywords.values()) for level in shift.levels]  # type: ignore[attr-defined] # partials
+        shown = re.search(rf"\| `{name}` \| [^|]+ \|(.*)\|\n", page)
+        assert shown, name
+        for cell, values in zip(shown[1].split("|"), strengths, strict=True):
+            assert float(cell) in values
 
 
 def test_the_goals_are_compared_with_records():

@@ -8,7 +8,7 @@ import pytest
 import leantta
 from conftest import Done, Run
 from leantta.runtime.container import read_container
-from leantta.runtime.metadata import read_info
+from leantta.runtime.metadata import InputInfo, read_info
 from leantta.runtime.verify import verify
 
 MODEL_FILE = """
@@ -93,7 +93,7 @@ def test_every_option_reaches_the_file(own_model: str, run: Run, tmp_path: Path)
     assert "(fp32)" in done.stdout
     info = read_info(read_container("x.onnx"))
     assert info.gate == leantta.CalibratedGate(floor=0.2, ceiling=0.6)
-    assert info.input == ("tensor", (3, 16, 16), None, None)
+    assert info.input == InputInfo("tensor", (3, 16, 16))
     assert (info.classes, info.shift and info.shift.images) == (None, 18)
     image = pytest.importorskip("PIL.Image")
     (tmp_path / "photos").mkdir()
@@ -108,7 +108,7 @@ def test_every_option_reaches_the_file(own_model: str, run: Run, tmp_path: Path)
     )
     assert done.returncode == 0, done.stderr
     info = read_info(read_container("y.onnx"))
-    assert info.input == ("image", (3, 16, 18), (0.5,) * 3, (0.2,) * 3)
+    assert info.input == InputInfo("image", (3, 16, 18), (0.5,) * 3, (0.2,) * 3)
     assert info.classes is not None
     assert info.classes[3] == "thing 3"
     assert (info.portable, info.layers, info.gate) == (True, (), None)

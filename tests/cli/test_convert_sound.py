@@ -51,7 +51,7 @@ def test_a_model_of_ones_own_hears(run: Run, own_model: str, sounds: Path, kind:
     Path("names.txt").write_text("quiet\nloud\n")
     done = run(
         "convert", own_model, "--calibration", sounds, "--input", kind, "--classes", "names.txt",
-        "--filling", "repeat", "-o", "ear.onnx",
+        "--filling", "repeat", "--adapt", "all", "-o", "ear.onnx",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert all(check.ok for check in verify("ear.onnx"))

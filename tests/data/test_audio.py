@@ -89,6 +89,23 @@ def test_a_text_that_is_named_like_a_sound(tmp_path: Path, content: bytes) -> No
         read_wave(tmp_path / "clip.wav")
 
 
+@pytest.mark.parametrize("rate", [1, 999, 500_000])
+def test_a_rate_that_no_sound_has(tmp_path: Path, rate: int) -> None:
+    soundfile.write(tmp_path / "clip.wav", np.zeros(100), rate)
+    with pytest.raises(DataError, match=rf"clip\.wav has a sample rate of {rate:,} Hz"):
+        read_wave(tmp_path / "clip.wav")
+
+
+def test_of_a_file_that_was_cut_off_what_is_there_is_heard(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "clip.wav", tone(1000, 32_000), 32_000)
+    whole = read_wave(tmp_path / "clip.wav")
+    data = (tmp_path / "clip.wav").read_bytes()
+    (tmp_path / "clip.wav").write_bytes(data[: len(data) // 2])
+    part = read_wave(tmp_path / "clip.wav")
+    assert 15_000 < len(part) < 16_001
+    np.testing.assert_array_equal(part, whole[: len(part)])
+
+
 def test_a_folder_is_no_sound(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be read as sound"):
         read_wave(tmp_path)

@@ -17,7 +17,8 @@ def test_a_folder_is_searched_with_its_folders(tmp_path: Path) -> None:
     assert found == ["a/b/d.flac", "a/c.MP3", "b.wav", "e.ogg"]
     assert holds_sounds(tmp_path)
     assert find_sounds(tmp_path / "b.wav") == (tmp_path / "b.wav",)
-    assert not holds_sounds(tmp_path / "b.wav")
+    assert holds_sounds(tmp_path / "b.wav")
+    assert not holds_sounds(tmp_path / "notes.txt")
 
 
 def test_a_folder_without_sound(tmp_path: Path) -> None:

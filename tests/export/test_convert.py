@@ -26,7 +26,7 @@ from leantta.graph.ir import IR_VERSION, OPSET
 from leantta.progress import Progress, silent
 from leantta.runtime.container import read_container
 from leantta.runtime.inputs import prepare
-from leantta.runtime.metadata import Info, read_info
+from leantta.runtime.metadata import Info, InputInfo, read_info
 from leantta.runtime.verify import verify
 from reference import assert_close
 
@@ -158,7 +158,7 @@ def test_files_tell_how_they_were_made(form: str, files: Files) -> None:
     assert info.weights_sha256 == state_sha256(small())
     assert info.precision == settings.get("precision", "int8")
     assert info.portable == settings.get("portable", False)
-    assert info.input == (settings.get("input", "tensor"), (3, 12, 12), MEAN, STD)
+    assert info.input == InputInfo(settings.get("input", "tensor"), (3, 12, 12), MEAN, STD)
     assert info.layers == (() if nothing else ("bn1", "bn2", "bn3"))
     assert [(row.layer, row.action) for row in info.plan] == [
         (name, "fuse" if nothing else "adapt") for name in ("bn1", "bn2", "bn3")
@@ -277,7 +277,7 @@ def test_models_of_other_data_take_floats_and_may_have_one_score(tmp_path: Path)
     done = convert(model, source, tmp_path / "x.onnx", layers="all", classes=["no", "yes"])
     assert done.difference < 0.05
     with leantta.load(tmp_path / "x.onnx") as session:
-        assert session.info.input == ("tensor", (4, 60), None, None)
+        assert session.info.input == InputInfo("tensor", (4, 60))
         assert session.predict(source[:3]).shape == (3, 1)
         assert session.predict_one(source[0]).label in ("no", "yes")
 
@@ -393,7 +393,7 @@ def test_bad_requests_are_one_line_and_touch_nothing(name: str, tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"precision": "fp16"}, "int8, fp32, got 'fp16'"), ({"input": "jpeg"}, "tensor, image, got 'jpeg'")],
+    [({"precision": "fp16"}, "int8, fp32, got 'fp16'"), ({"input": "jpeg"}, "image, waveform, got 'jpeg'")],
 )
 def test_unknown_kinds_of_files_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingError, match=message):

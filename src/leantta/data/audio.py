@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leantta.data.resample import resample
+from leantta.data.resample import check_rate, resample
 from leantta.errors import DataError, MissingExtraError
 from leantta.files import existing
 
@@ -30,7 +30,7 @@ class MonoReader:
         Raises:
             MissingExtraError: the extra `audio` is not installed.
             MissingFileError: there is nothing at `path`.
-            DataError: it is not a sound file.
+            DataError: it is not a sound file, or its sample rate is not that of a sound.
         """
         soundfile = _soundfile()
         self.path = existing(Path(path), "sound file")
@@ -40,6 +40,11 @@ class MonoReader:
         except self._failures as e:
             raise self._unreadable(e) from e
         self.rate: int = self._file.samplerate
+        try:
+            check_rate(self.rate, str(self.path))
+        except DataError:
+            self._file.close()
+            raise
 
     def __enter__(self) -> "MonoReader":
         """Return the reader itself."""

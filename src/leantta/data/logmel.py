@@ -10,8 +10,8 @@ Windows lie wholly inside the wave: ten seconds hold 1 + (320000 - 2048) // 1328
 repeating it (the baseline puts zeros in the features instead, the level of a loud sound and not of silence).
 The baseline also standardizes each band by the training set; like all normalization, it is the model's part.
 
-The spectrum is computed in float64: in float32 a loud low tone leaves rounding errors in the quiet high bands
-that the logarithm shows (more than 1e-4 on real clips), and it would save only a third of the time.
+The spectrum is computed in float64: in float32 a loud low tone leaves rounding errors in the quiet bands, and
+the logarithm shows them.
 """
 
 from functools import cache

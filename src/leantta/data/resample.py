@@ -82,6 +82,19 @@ def resample_part(wave: Wave, rate: int, begins: int, first: int, count: int) ->
     return out
 
 
+def check_rate(rate: int, name: str) -> None:
+    """Look whether a sample rate can be right; `name` is what has it, for the message.
+
+    Raises:
+        DataError: it is not that of a sound.
+    """
+    if not SLOWEST <= rate <= FASTEST:
+        raise DataError(
+            f"{name} has a sample rate of {rate:,} Hz; sound has between {SLOWEST:,} and {FASTEST:,}. "
+            f"The header is damaged: save the sound again."
+        )
+
+
 @lru_cache(maxsize=4)
 def phases_of(rate: int) -> Phases:
     """Return the filter from `rate` to 32 kHz.
@@ -92,11 +105,7 @@ def phases_of(rate: int) -> Phases:
     Raises:
         DataError: the rate is not that of a sound.
     """
-    if not SLOWEST <= rate <= FASTEST:
-        raise DataError(
-            f"a sample rate of {rate:,} Hz was found; sound has between {SLOWEST:,} and {FASTEST:,}. "
-            f"The header is damaged: save the sound again."
-        )
+    check_rate(rate, "the wave")
     common = gcd(rate, SAMPLE_RATE)
     up, down = SAMPLE_RATE // common, rate // common
     half = _CROSSINGS * max(up, down)

@@ -35,8 +35,10 @@ def find_sounds(path: Path) -> tuple[Path, ...]:
 
 
 def holds_sounds(path: Path) -> bool:
-    """Tell whether `path` is a folder in which sound files are found."""
-    return path.is_dir() and any(_counts(each, path) for each in path.rglob("*"))
+    """Tell whether `path` is a sound file by its ending, or a folder in which one is found."""
+    if path.is_dir():
+        return any(_counts(each, path) for each in path.rglob("*"))
+    return path.suffix.lower() in SUFFIXES
 
 
 def _counts(file: Path, folder: Path) -> bool:

@@ -126,9 +126,8 @@ def _hears(request: Request) -> bool:
     """Tell whether the model is for sound: by its name, by its input, or by a folder of sound files."""
     path = request.calibration
     from_files = path.suffix.lower() not in (".npy", ".npz")
-    return from_files and (
-        request.model == "vggish" or request.options.input == "waveform" or holds_sounds(path)
-    )
+    told = request.model == "vggish" or request.options.input == "waveform"
+    return from_files and (told or (not _is_image_folder(path) and holds_sounds(path)))
 
 
 def _convert_sound(request: Request, progress: Callable[[str], Progress]) -> Conversion:

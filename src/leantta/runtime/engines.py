@@ -15,6 +15,9 @@ from leantta.runtime.kernel import register, say_once
 INPUT = "input"
 """The name of the one input of a model of ours."""
 
+OUTPUTS = ("logits", "distance", "shift")
+"""The names of its outputs."""
+
 Array = NDArray[Any]
 
 
@@ -221,7 +224,10 @@ def _onnxruntime_port(argument: Any) -> Port:
 
 def _openvino_port(port: Any) -> Port:
     sizes = tuple(None if size.is_dynamic else size.get_length() for size in port.partial_shape)
-    return Port(port.any_name, port.element_type.to_dtype().name, sizes)
+    name = next(
+        (each for each in (INPUT, *OUTPUTS) if each in port.names), port.any_name
+    )  # it may have several
+    return Port(name, port.element_type.to_dtype().name, sizes)
 
 
 def _one_line(error: Exception) -> str:
