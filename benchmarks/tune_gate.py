@@ -1,4 +1,4 @@
-"""Which floor and ceiling the calibrated gate should have, found without the corruptions that are reported.
+"""Which layers should adapt, from which floor to which ceiling, found without the corruptions of the tables.
 
     python benchmarks/tune_gate.py resnet18 cifar100 --images cifar100.npz [--weights FILE]
 
@@ -31,7 +31,7 @@ from leantta.progress import Bar
 from leantta.tables import markdown
 
 OUTPUT = Path(__file__).resolve().parents[1] / "results" / "gate_tuning.json"
-FIRST, SHIFTED, CLEAN, BATCH = 30_000, 1000, 1500, 50
+FIRST, SHIFTED, CLEAN, BATCH = 30_000, 2000, 3000, 50
 """Training images: from which on, how many shifted, and how many of the next as they are."""
 
 WATCHED = 200
@@ -40,8 +40,15 @@ METHODS = (
     "none",
     "leantta:half:paper",
     *(
-        f"leantta:half:calibrated:floor={floor}:ceiling={ceiling}"
-        for floor, ceiling in ((0, 0.3), (0, 0.4), (0, 0.55), (0, 0.7), (0.05, 0.4), (0.1, 0.4))
+        f"leantta:{layers}:calibrated:floor={floor}:ceiling=0.4"
+        for layers, floor in (
+            ("half", 0),
+            ("half", 0.1),
+            ("ten", 0),
+            ("ten", 0.05),
+            ("ten", 0.075),
+            ("ten", 0.1),
+        )
     ),
 )
 
@@ -115,8 +122,9 @@ def table() -> str:
             for *_, sha256 in models
         ]
         cells = [f"{shift:+.1f} / {clean:+.1f}" for shift, clean in [*pairs, np.mean(pairs, axis=0)]]
-        body.append([method.removeprefix("leantta:half:"), *cells])
-    return markdown(["gate", *(f"{model} {dataset}" for model, dataset, _ in models), "mean"], body)
+        body.append([method.removeprefix("leantta:"), *cells])
+    names = [f"{model} {dataset}" for model, dataset, _ in models]
+    return markdown(["layers and gate", *names, "mean"], body)
 
 
 def _gain(one: str, other: str) -> float:

@@ -7,7 +7,7 @@ from leantta.data.cells import GeneratedCells
 from leantta.data.cifar import load_images
 from leantta.errors import LeanTTAError, SettingError
 from leantta.evaluate.metrics import paired_difference
-from leantta.gates import CalibratedGate
+from leantta.gates import CalibratedGate, PaperGate
 from leantta.methods.options import MethodOptions
 from leantta.progress import silent
 from leantta.study import Study, run_study
@@ -15,7 +15,10 @@ from leantta.study import Study, run_study
 
 @pytest.fixture
 def study(sample, weights, tmp_path) -> Study:
-    return Study(model="resnet18", images=sample, weights=weights, per_cell=1, records=tmp_path)
+    paper = MethodOptions(gate=PaperGate())  # calibrating takes seconds
+    return Study(
+        model="resnet18", images=sample, weights=weights, per_cell=1, records=tmp_path, options=paper
+    )
 
 
 def test_a_study_keeps_a_record_per_run_and_does_not_repeat_it(study, tmp_path):
@@ -26,7 +29,7 @@ def test_a_study_keeps_a_record_per_run_and_does_not_repeat_it(study, tmp_path):
         return silent
 
     first = list(run_study(replace(study, streams=("clean", "severity5"), clean_images=20), progress))
-    assert labels[:2] == ["resnet18 clean seed 0 none", "resnet18 clean seed 0 leantta:half"]
+    assert labels[:2] == ["resnet18 clean seed 0 none", "resnet18 clean seed 0 leantta:ten"]
     assert [len(record) for record in first] == [20, 20, 19, 19]
     files = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     assert len(files) == 4

@@ -122,7 +122,7 @@ def test_eval_prints_a_table_keeps_records_and_goes_on(sample, weights, tmp_path
         "vs",
         "none",
     ]
-    assert "leantta:half" in done.stdout
+    assert "leantta:ten" in done.stdout
     assert "jpeg_compression" in done.stdout
     records = sorted((tmp_path / "results").iterdir())
     assert len(records) == 4
@@ -133,7 +133,7 @@ def test_eval_prints_a_table_keeps_records_and_goes_on(sample, weights, tmp_path
     shown = leantta("report", tmp_path / "results", "--families")
     assert done.stdout.startswith(shown.stdout.rstrip("\n"))
     machine = json.loads(leantta("report", *records, "--json").stdout)
-    assert {row["method"] for row in machine} == {"none", "leantta:half"}
+    assert {row["method"] for row in machine} == {"none", "leantta:ten"}
     assert leantta("report", tmp_path / "results", "--markdown").stdout.startswith("| method |")
 
 
@@ -260,9 +260,9 @@ def test_a_full_disk_loses_nothing(tmp_path, sample, weights):
     script = (
         f"mount -t tmpfs -o size=64k none {small} && head -c 60000 /dev/zero > {small}/taken && "
         f"{sys.executable} -m leantta eval --model resnet18 --weights {weights} --images {sample} "
-        f"--per-cell 2 --method none --records {small}; code=$?; rm {small}/taken; "
+        f"--stream severity5 --per-cell 1 --method none --records {small}; code=$?; rm {small}/taken; "
         f"{sys.executable} -m leantta eval --model resnet18 --weights {weights} --images {sample} "
-        f"--per-cell 2 --method none --records {small} > /dev/null || exit 99; exit $code"
+        f"--stream severity5 --per-cell 1 --method none --records {small} > /dev/null || exit 99; exit $code"
     )
     done = subprocess.run(["unshare", "-m", "bash", "-c", script], capture_output=True, text=True)
     if "permission denied" in done.stderr.lower():

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from leantta.errors import StorageError
+from leantta.errors import RecordError, StorageError
 from leantta.reproduce.lock import only_one
+from leantta.reproduce.run_times import NAME, times
 from leantta.reproduce.runner import STALE_SECONDS, run_jobs
 from leantta.reproduce.schedule import Status
+from leantta.reproduce.worker import KEPT_MEMORY
 from reproduce.little_jobs import job, logged, processes, setting
 
 
@@ -26,9 +28,27 @@ def test_what_is_needed_runs_before_and_each_job_once(tmp_path: Path) -> None:
     assert logged(where) == ["free", "file", "needs it", "needs it too"]
     assert (seen[0].done, seen[0].total) == (0, 4)
     assert (seen[-1].done, seen[-1].active) == (4, ())
+    assert [(run["jobs"], run["failed"], run["processes"]) for run in times(where.folder)] == [(4, 0, 1)]
     assert run_jobs(jobs, where, workers=1, watch=seen.append) == []
     assert len(logged(where)) == 4  # they were done
+    assert len(times(where.folder)) == 1
     assert (seen[-1].done, seen[-1].total) == (4, 4)
+
+
+def test_a_damaged_list_of_times_is_named(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_text("[]")
+    with pytest.raises(RecordError, match=r"run_times.json is no list of times"):
+        times(tmp_path)
+
+
+def test_what_a_job_starts_does_not_inherit_how_its_process_keeps_memory(tmp_path: Path) -> None:
+    """Benchmarks measure the memory of processes that jobs start."""
+    where = setting(tmp_path)
+    assert run_jobs([job("tells MALLOC")], where, workers=1) == []
+    began, inherited = (where.folder / "tells MALLOC").read_text().splitlines()
+    assert set(KEPT_MEMORY) <= set(began.split()) or sys.platform != "linux"
+    assert not set(KEPT_MEMORY) & set(inherited.split())
+    assert not set(KEPT_MEMORY) & set(os.environ)
 
 
 def test_a_failure_stops_only_what_needs_it(tmp_path: Path) -> None:
@@ -89,6 +109,7 @@ import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background may ignore it
 from pathlib import Path
 from leantta.reproduce.runner import run_jobs
+from leantta.reproduce.worker import KEPT_MEMORY
 from reproduce.little_jobs import job, setting
 
 if __name__ == "__main__":

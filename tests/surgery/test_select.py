@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ LAYERS = [f"layer{i}.bn" for i in range(20)]
         ("all", 20),
         ("none", 0),
         ("half", 10),
+        ("ten", 10),
         (0, 0),
         (8, 8),
         (0.4, 8),
@@ -30,6 +33,16 @@ def test_selectors_mean_what_they_say(selector, count):
 
 def test_half_of_an_odd_number_is_rounded_down():
     assert select("half", LAYERS[:7]) == LAYERS[:3]
+
+
+@given(st.integers(2, 300))
+def test_ten_lie_evenly_in_the_first_half(total):
+    layers = [str(i) for i in range(total)]
+    chosen = [int(name) for name in select("ten", layers)]
+    assert len(chosen) == min(10, total // 2)
+    assert (chosen[0], chosen[-1]) == (0, total // 2 - 1)
+    gaps = [after - before for before, after in pairwise(chosen)]
+    assert not gaps or max(gaps) - min(gaps) <= 1
 
 
 @given(st.floats(0, 1), st.integers(2, 200))

@@ -30,14 +30,14 @@ def test_every_model_fuses_exactly_and_adapts(name):
     total = MODELS[name].batchnorms
     assert len(plan(model, x, "all").named(Action.ADAPT)) == total
     assert len(plan(model, x, "none").named(Action.FUSE)) == total
-    half = adapt(model, x)
-    assert sum(isinstance(module, AdaptiveNorm) for module in half.modules()) == total // 2
+    lean = adapt(model, x)
+    assert sum(isinstance(module, AdaptiveNorm) for module in lean.modules()) == min(10, total // 2)
     with torch.no_grad():
         expected = model(x)
         scale = float(expected.abs().max())
         assert_close(adapt(model, x, "none")(x) / scale, expected / scale, atol=1e-4)
         assert_close(adapt(model, x, "all", gate=PaperGate(tau=1.0))(x) / scale, expected / scale, atol=1e-4)
-        assert float((half(x) - expected).abs().max()) > 1e-4 * scale
+        assert float((lean(x) - expected).abs().max()) > 1e-4 * scale
 
 
 @pytest.fixture(scope="module")

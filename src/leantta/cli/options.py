@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from leantta.gates import CalibratedGate, Gate, PaperGate
+from leantta.surgery.select import DEFAULT_LAYERS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -33,9 +34,10 @@ dataset = click.option(
 adapt = click.option(
     "--adapt",
     "layers",
-    default="half",
+    default=DEFAULT_LAYERS,
     show_default=True,
-    help="Which BatchNorms adapt: all, none, half, a number (the first N), a fraction, or names and globs.",
+    help="Which BatchNorms adapt: all, none, half (the first), ten (of that half, evenly\n"
+    "apart), a number (the first N), a fraction, or names and globs.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines instead of tables.")
 
@@ -56,7 +58,7 @@ def gate_options(command: Command) -> Command:
             click.option(
                 "--lambda", "lam", type=float, help="Paper's gate: pull of the distance. [default: 0.9]"
             ),
-            click.option("--floor", type=float, help="Calibrated gate: least weight. [default: 0]"),
+            click.option("--floor", type=float, help="Calibrated gate: least weight. [default: 0.05]"),
             click.option("--ceiling", type=float, help="Calibrated gate: largest weight. [default: 0.4]"),
         ]
     ):

@@ -40,7 +40,7 @@ from leantta.surgery.apply import apply
 from leantta.surgery.layers import unwrap
 from leantta.surgery.observe import observe
 from leantta.surgery.plan import Action, Plan, plan
-from leantta.surgery.select import Selector
+from leantta.surgery.select import DEFAULT_LAYERS, Selector
 
 Floats = npt.NDArray[np.float32]
 Precision = Literal["int8", "fp32"]
@@ -81,7 +81,7 @@ def convert(
     calibration: Array,
     output: Path | str,
     *,
-    layers: Selector = "half",
+    layers: Selector = DEFAULT_LAYERS,
     gate: Gate | GateName = "calibrated",
     options: FileOptions = FileOptions(),  # noqa: B008 - frozen
     mean: Sequence[float] | None = None,

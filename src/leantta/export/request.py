@@ -30,7 +30,7 @@ from leantta.models.weights import checkpoint_sha256, find_weights, load_weights
 from leantta.progress import Progress, silent
 from leantta.runtime.session import load
 from leantta.surgery.apply import adapt
-from leantta.surgery.select import Selector
+from leantta.surgery.select import DEFAULT_LAYERS, Selector
 
 Mean = tuple[float, ...]
 
@@ -47,7 +47,7 @@ class Request:
     output: Path
     weights: Path | None = None
     dataset: str = "cifar10"
-    layers: Selector = "half"
+    layers: Selector = DEFAULT_LAYERS
     gate: Gate = CalibratedGate()
     options: FileOptions = FileOptions()
     images: int = 512  # calibration images to use, at most

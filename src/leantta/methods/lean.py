@@ -54,7 +54,7 @@ def choose_lean(text: str, options: MethodOptions) -> Chosen:
         else:
             raise SettingError(
                 f"leantta cannot be told {word!r}: write leantta:LAYERS, then paper or calibrated, "
-                f"field=value of the gate, memory; for example leantta:half:calibrated:floor=0.05"
+                f"field=value of the gate, memory; for example leantta:half:calibrated:floor=0.1"
             )
         said.append(word)
     label = ":".join(["leantta", _short(told.layers), *said])

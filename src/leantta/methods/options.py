@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 from leantta.gates import CalibratedGate, Gate
 from leantta.memory import StreamMemory
-from leantta.surgery.select import Selector
+from leantta.surgery.select import DEFAULT_LAYERS, Selector
 
 
 @dataclass(frozen=True, kw_only=True)
 class MethodOptions:
     """The settings of LeanTTA where a method's text does not give them; baselines bring their own."""
 
-    layers: Selector = "half"
+    layers: Selector = DEFAULT_LAYERS
     gate: Gate = CalibratedGate()
     mixture_variance: bool = False
     memory: StreamMemory | None = None

@@ -54,7 +54,9 @@ def _make(runs: Sequence[Run], setting: Setting, progress: Progress) -> None:
     )
     total, before = sum(run.inputs for run in runs), 0
     for run in runs:
-        cells = _cells(images, run.dataset, run.stream, run.options.seed)
+        # the images of all quick streams are few; those of other full streams would only fill the memory
+        kept_with = "quick" if setting.scale == "quick" else f"{run.stream} {run.options.seed}"
+        cells = _cells(images, run.dataset, kept_with)
         stream = build_stream(run.stream, cells, run.options)
         list(run_study(Prepared(study, [stream], [contender]), _part(progress, before, total)))
         before += run.inputs
@@ -82,7 +84,7 @@ def _file(path: Path, dataset: str) -> Contender:
 
 
 @lru_cache(maxsize=2)
-def _cells(images: Path, dataset: str, stream: str, seed: int) -> CachedCells:
-    """Return a source of images for streams; kept, so that the next job over the same stream has them."""
-    del stream, seed  # those of another stream are other images, and would only fill the memory
+def _cells(images: Path, dataset: str, kept_with: str) -> CachedCells:
+    """Return a source of images for streams; kept, so that the next job over the same images has them."""
+    del kept_with  # it only tells apart what is kept together
     return CachedCells(corrupted_images(images, dataset))

@@ -55,12 +55,12 @@ NONE = Row(label="None", variant="batch 1", method="none")
 NONE_INT8 = Row(label="None", variant="int8", method="int8:none")
 LEAN = Row(label="LeanTTA", variant="batch 1", method="leantta:half:paper")
 LEAN_INT8 = Row(label="LeanTTA", variant="int8", method="int8:half:paper")
-CALIBRATED = Row(label="LeanTTA, calibrated gate", variant="batch 1", method="leantta:half:calibrated")
-CALIBRATED_INT8 = Row(label="LeanTTA, calibrated gate", variant="int8", method="int8:half:calibrated")
+CALIBRATED = Row(label="LeanTTA, calibrated gate", variant="batch 1", method="leantta:ten:calibrated")
+CALIBRATED_INT8 = Row(label="LeanTTA, calibrated gate", variant="int8", method="int8:ten:calibrated")
 REMEMBERING = Row(
     label="LeanTTA, calibrated gate, stream mode",
     variant="batch 1",
-    method="leantta:half:calibrated:memory",
+    method="leantta:ten:calibrated:memory",
 )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from leantta.reproduce.lock import only_one
+from leantta.reproduce.run_times import note_time
 from leantta.reproduce.schedule import Active, Status, choose, remaining, speed, unfinished
 from leantta.reproduce.target import Job, Setting
 from leantta.reproduce.worker import Ended, Worker
@@ -46,10 +47,18 @@ def run_jobs(
             watch(Status(done=total, total=total, remaining_seconds=0.0, active=()))
             return []
         crew = _Crew(waiting, setting, min(workers, len(waiting)), total, watch)
+        began = time.monotonic()
         try:
             crew.work()
         finally:
             crew.dismiss()
+        note_time(
+            setting.folder,
+            seconds=time.monotonic() - began,
+            workers=crew.count,
+            done=len(crew.times),
+            failed=len(crew.failures),
+        )
         return crew.failures
 
 

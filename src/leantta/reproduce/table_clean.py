@@ -62,7 +62,8 @@ def _page(setting: Setting) -> Page:
     )
     notes = [
         cell_text.ONE_RUN,
-        "The paper has no such table. LeanTTA adapts the first half of the BatchNorms unless a row says all.",
+        "The paper has no such table. LeanTTA adapts the first half of the BatchNorms unless a row says all,",
+        "with the calibrated gate ten of that half.",
     ]
     return Page(
         markdown="\n\n".join([Table(header, body).markdown(), "\n".join(notes)]),

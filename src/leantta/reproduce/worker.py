@@ -8,6 +8,8 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from typing import NamedTuple
 
@@ -17,6 +19,10 @@ from leantta.reproduce.target import Job, Setting
 
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
 """What keeps numpy and torch to one core, if it is said before they are loaded."""
+
+KEPT_MEMORY = {name: str(1 << 30) for name in ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_")}
+"""What lets glibc keep freed memory, if it is said before a process starts: torch frees and takes hundreds of
+megabytes at each step, and handing them back and forth is up to a third of a gradient step's time."""
 
 GRACE_SECONDS = 3.0
 """How long a process may take to put its files in order before it is killed."""
@@ -42,7 +48,8 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=serve, args=(theirs,))
-        self.process.start()
+        with _environment(KEPT_MEMORY):
+            self.process.start()
         theirs.close()
         self.job: Job | None = None
         self.group = ""
@@ -78,6 +85,21 @@ class Worker:
             self.process.join()
 
 
+@contextmanager
+def _environment(more: Mapping[str, str]) -> Iterator[None]:
+    """Let processes that are started meanwhile have these variables too."""
+    before = {name: os.environ.get(name) for name in more}
+    os.environ.update(more)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
 def _death(code: int | None) -> str:
     if code == -9:  # SIGKILL, which Windows has not
         return "its process was killed; there may be too little memory: try fewer --jobs"
@@ -87,6 +109,8 @@ def _death(code: int | None) -> str:
 def serve(connection: Connection) -> None:
     """Run the jobs that come until there are no more, in a process of its own."""
     os.environ.update(ONE_THREAD)
+    for name in KEPT_MEMORY:
+        os.environ.pop(name, None)  # the processes that this one starts are measured as they are
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one decides
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # half-written files are removed on the way out
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -22,14 +22,14 @@ from leantta.surgery.layers import (
 )
 from leantta.surgery.observe import observe
 from leantta.surgery.plan import Action, Plan, plan
-from leantta.surgery.select import Selector
+from leantta.surgery.select import DEFAULT_LAYERS, Selector
 from leantta.surgery.trace import Inputs
 
 
 def adapt(
     model: nn.Module,
     example: Inputs,
-    layers: Selector = "half",
+    layers: Selector = DEFAULT_LAYERS,
     *,
     gate: Gate | GateName | None = None,
     calibration: Tensor | Iterable[Tensor] | None = None,

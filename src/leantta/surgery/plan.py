@@ -7,7 +7,7 @@ from torch import nn
 
 from leantta.errors import NoLayerMatchedError
 from leantta.surgery.layers import BatchNorm, adaptive_type, batchnorms, unwrap
-from leantta.surgery.select import Selector, select
+from leantta.surgery.select import DEFAULT_LAYERS, Selector, select
 from leantta.surgery.trace import FUSABLE, Inputs, Trace, Visit, trace
 from leantta.tables import render
 
@@ -60,7 +60,7 @@ class Plan:
 
 
 def plan(
-    model: nn.Module, example: Inputs, layers: Selector = "half", *, adapt_vectors: bool = False
+    model: nn.Module, example: Inputs, layers: Selector = DEFAULT_LAYERS, *, adapt_vectors: bool = False
 ) -> Plan:
     """Return what surgery would do: the selected layers adapt, the others are fused where that is exact.
 

@@ -3,6 +3,7 @@
 | selector | meaning |
 |---|---|
 | `"all"`, `"none"`, `"half"` | all of them, none, the first n // 2 in execution order |
+| `"ten"` | of that half ten, evenly apart; all of it if it has no more |
 | `8` | the first eight |
 | `0.4` | the first 40 %, rounded down |
 | `["layer1.*", "bn1"]` | names or globs |
@@ -18,6 +19,8 @@ from leantta.errors import NoLayerMatchedError, SettingError
 
 Selector = str | int | float | Sequence[str]
 
+DEFAULT_LAYERS = "ten"
+
 
 def select(selector: Selector, layers: Sequence[str]) -> list[str]:
     """Return the layers that the selector means; `layers` are in execution order.
@@ -28,6 +31,8 @@ def select(selector: Selector, layers: Sequence[str]) -> list[str]:
 
     >>> select("half", ["bn1", "layer1.bn1", "layer1.bn2"])
     ['bn1']
+    >>> select("ten", [f"bn{i}" for i in range(52)])
+    ['bn0', 'bn3', 'bn6', 'bn8', 'bn11', 'bn14', 'bn17', 'bn19', 'bn22', 'bn25']
     >>> select(["layer1.*"], ["bn1", "layer1.bn1", "layer1.bn2"])
     ['layer1.bn1', 'layer1.bn2']
     """
@@ -43,13 +48,14 @@ def select(selector: Selector, layers: Sequence[str]) -> list[str]:
         if not 0 <= selector <= 1:
             raise SettingError(f"a fraction of the layers must lie in [0, 1], got {selector}")
         return list(layers[: int(selector * len(layers) + 1e-9)])  # 0.29 * 100 is 28.99...
-    words = {"all": len(layers), "none": 0, "half": len(layers) // 2}
+    half = layers[: len(layers) // 2]
+    words = {"all": layers, "none": (), "half": half, "ten": _evenly(half, 10)}
     if isinstance(selector, str) and selector in words:
-        if selector != "none" and words[selector] == 0:
+        if selector != "none" and not words[selector]:
             raise NoLayerMatchedError(
                 f"{selector!r} of {len(layers)} layer(s) is none at all; say 'all' or 'none'"
             )
-        return list(layers[: words[selector]])
+        return list(words[selector])
     if isinstance(selector, str):
         selector = [selector]
     for pattern in selector:
@@ -62,6 +68,13 @@ def select(selector: Selector, layers: Sequence[str]) -> list[str]:
     return [name for name in layers if any(fnmatchcase(name, pattern) for pattern in selector)]
 
 
+def _evenly(layers: Sequence[str], count: int) -> Sequence[str]:
+    """Return so many of the layers, evenly apart and with both ends; all if there are no more."""
+    if len(layers) <= count:
+        return layers
+    return [layers[round(place * (len(layers) - 1) / (count - 1))] for place in range(count)]
+
+
 def parse_selector(text: str) -> Selector:
     """Return the selector a text means: a word, a number, a fraction, or names and globs with commas.
 
@@ -71,7 +84,7 @@ def parse_selector(text: str) -> Selector:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:
         raise SettingError(
-            "an empty selector names no layer; use all, none, half, a number, a fraction or names"
+            "an empty selector names no layer; use all, none, half, ten, a number, a fraction or names"
         )
     if len(parts) > 1:
         return parts
