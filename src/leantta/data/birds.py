@@ -20,8 +20,6 @@ from leantta.data.logmel import Filling, log_mel
 from leantta.errors import DataError, MissingFileError, SettingError
 
 CLASSES = ("no bird", "bird")
-SOURCE = "birdvox"
-"""The corpus that the paper trains on."""
 
 TASK_PAGE = "https://dcase.community/challenge2018/task-bird-audio-detection"
 

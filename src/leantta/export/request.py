@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from leantta.data.birds import CLASSES, SOURCE
+from leantta.data.birds import CLASSES
 from leantta.data.datasets import Dataset, Samples, dataset_info
 from leantta.data.imagefiles import find_images, read_image
 from leantta.data.logmel import FRAMES, Filling
@@ -136,7 +136,7 @@ def _convert_sound(request: Request, progress: Callable[[str], Progress]) -> Con
     weights = request.weights
     if weights is None and request.model in MODELS:
         sound = dataset_info(request.dataset).modality == "sound"
-        weights = find_weights(request.model, request.dataset if sound else SOURCE)
+        weights = find_weights(request.model, request.dataset if sound else "esc50")
     if weights is not None:
         load_weights(model, weights)
     frames = MODELS[request.model].input_shape[1] if request.model in MODELS else FRAMES

@@ -98,7 +98,7 @@ def _notes(rows: Sequence[Row], setting: Setting) -> list[str]:
         cell_text.spread_note(setting),
         cell_text.PAPER,
         cell_text.ONE_BY_ONE,
-        "LeanTTA adapts the first half of the BatchNorms, with the calibrated gate ten of them, evenly apart.",
+        "LeanTTA adapts the first half of the BatchNorms, with the calibrated gate ten of them.",
         "Stream mode keeps running statistics, so it sees the stream in order, one image at a time.",
     ]
     if any(row.method == "realistic_tta" for row in rows):
