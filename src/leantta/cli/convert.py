@@ -48,7 +48,7 @@ from leantta.progress import Bar
 @click.option(
     "--filling",
     type=click.Choice(["silence", "repeat"]),
-    default="silence",
+    default="repeat",
     show_default=True,
     help="What follows a sound that is too short; as in training.",
 )

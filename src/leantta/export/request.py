@@ -54,7 +54,7 @@ class Request:
     size: tuple[int, int] | None = None  # height and width of the input, for image files
     mean: Mean | None = None
     std: Mean | None = None
-    filling: Filling = "silence"  # what follows a sound that is too short
+    filling: Filling = "repeat"  # what follows a sound that is too short
     classes: Path | None = None
     test: Path | None = None
 
