@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
 
-from conftest import Run
 from leantta.data.motion_shifts.table import SHIFTS
 from leantta.data.stream_table import STREAMS
 from leantta.errors import SettingError
@@ -15,6 +15,9 @@ from leantta.models.table import build
 from leantta.models.weights import save_weights
 from leantta.study import Study, run_study
 from motion_files import write_har
+
+if TYPE_CHECKING:
+    from conftest import Run  # at run time the name may be that of another folder's
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +62,7 @@ def test_what_is_for_images_only_is_refused(study: Study, tmp_path: Path) -> Non
         list(run_study(replace(study, streams=("one_cell",), corruption="fog", severity=1)))
 
 
-def test_the_command_shows_every_shift(study: Study, run: Run) -> None:
+def test_the_command_shows_every_shift(study: Study, run: "Run") -> None:
     done = run(
         *("eval", "--model", "motion_cnn", "--dataset", "har", "--images", study.images),
         *("--weights", study.weights, "--per-cell", 2, "--families", "--threads", 1),

@@ -1,6 +1,7 @@
 """Signals: floats in their own unit, normalized by the runtime with what the file carries."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -8,7 +9,6 @@ import torch
 from torch import nn
 
 import leantta
-from conftest import Run
 from leantta.data.datasets import dataset_info
 from leantta.data.modalities import load_data
 from leantta.errors import DataError, SettingError
@@ -20,6 +20,9 @@ from leantta.models.weights import save_weights
 from leantta.runtime.metadata import InputInfo
 from leantta.runtime.verify import verify
 from motion_files import made_up, write_har
+
+if TYPE_CHECKING:
+    from conftest import Run  # at run time the name may be that of another folder's
 
 INFO = dataset_info("har")
 WINDOWS = made_up(np.arange(60) % 6)
@@ -100,7 +103,7 @@ def test_what_is_no_signal_is_refused(model: nn.Module, tmp_path: Path) -> None:
         convert(model, WINDOWS.transpose(0, 2, 1), tmp_path / "x", mean=INFO.mean, std=INFO.std)
 
 
-def test_convert_and_run_take_motion_from_files(model: nn.Module, run: Run, tmp_path: Path) -> None:
+def test_convert_and_run_take_motion_from_files(model: nn.Module, run: "Run", tmp_path: Path) -> None:
     har = write_har(tmp_path / "har.npz")
     save_weights(model, tmp_path / "motion.safetensors")
     words = ("convert", "motion_cnn", "--weights", "motion.safetensors", "--dataset", "har")

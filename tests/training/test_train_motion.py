@@ -1,22 +1,25 @@
 """`leantta train` on motion windows: it learns, and its card says what it learnt from."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from conftest import Run
 from leantta.data.modalities import MODALITIES, load_data
 from leantta.models.pretrained import pretrained
 from leantta.training.request import decided
 from leantta.training.views import VIEWS
 from motion_files import write_har
 
+if TYPE_CHECKING:
+    from conftest import Run  # at run time the name may be that of another folder's
+
 
 def test_every_modality_has_views() -> None:
     assert set(VIEWS) == set(MODALITIES)
 
 
-def test_a_network_learns_made_up_motion(run: Run, tmp_path: Path) -> None:
+def test_a_network_learns_made_up_motion(run: "Run", tmp_path: Path) -> None:
     har = write_har(tmp_path / "har.npz")
     done = run(
         *("train", "motion_cnn", "--dataset", "har", "--images", har, "--threads", 1),
@@ -37,7 +40,7 @@ def test_a_network_learns_made_up_motion(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("model", "dataset", "shape"), [("motion_cnn", "cifar10", "(9, 128)"), ("resnet18", "har", "(3, 32, 32)")]
 )
-def test_a_model_of_other_data_is_refused(run: Run, model: str, dataset: str, shape: str) -> None:
+def test_a_model_of_other_data_is_refused(run: "Run", model: str, dataset: str, shape: str) -> None:
     done = run("train", model, "--dataset", dataset, "--images", "nowhere.npz")
     assert done.returncode == 1
     assert f"{model} takes inputs of shape {shape}; {dataset} has" in done.stderr
