@@ -66,7 +66,7 @@ def test_inspect_prints_the_plan(run):
     lines = done.stdout.splitlines()
     assert lines[0] == "mobilenet_v2: 2,236,682 parameters, input 3 x 32 x 32"
     assert "depthwise Conv2d" in done.stdout
-    assert lines[-1] == "52 BatchNorm layers: adapt 26, fuse 26, keep 0"
+    assert lines[-1] == "52 BatchNorm layers: adapt 10, fuse 42, keep 0"
 
 
 def test_inspect_gives_json_for_machines(own_model, run):
@@ -257,12 +257,13 @@ def test_a_full_disk_loses_nothing(tmp_path, sample, weights):
     """A real file system of 64 KB, mounted for this process only."""
     small = tmp_path / "small"
     small.mkdir()
+    command = (
+        f"{sys.executable} -m leantta eval --model resnet18 --weights {weights} --images {sample} "
+        f"--stream severity5,abrupt --per-cell 1 --method none --records {small}"
+    )
     script = (
         f"mount -t tmpfs -o size=64k none {small} && head -c 60000 /dev/zero > {small}/taken && "
-        f"{sys.executable} -m leantta eval --model resnet18 --weights {weights} --images {sample} "
-        f"--stream severity5 --per-cell 1 --method none --records {small}; code=$?; rm {small}/taken; "
-        f"{sys.executable} -m leantta eval --model resnet18 --weights {weights} --images {sample} "
-        f"--stream severity5 --per-cell 1 --method none --records {small} > /dev/null || exit 99; exit $code"
+        f"{command}; code=$?; rm {small}/taken; {command} > /dev/null || exit 99; exit $code"
     )
     done = subprocess.run(["unshare", "-m", "bash", "-c", script], capture_output=True, text=True)
     if "permission denied" in done.stderr.lower():

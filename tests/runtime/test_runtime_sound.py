@@ -74,7 +74,7 @@ def test_a_model_for_something_else(tmp_path: Path) -> None:
         ("frames", {"input.shape": [1, 240, 32]}, "'input.shape' must be 1 channel, the frames and 64 bands"),
         ("frames", {"input.shape": [64]}, "1 channel, the frames and 64 bands"),
         ("waveform", {"input.shape": [1, 240, 64]}, r"'input.shape' must be \[320000\]"),
-        ("frames", {"input.kind": "smell"}, "must be one of tensor, image, frames, waveform"),
+        ("frames", {"input.kind": "smell"}, "must be one of tensor, image, signal, frames, waveform"),
     ],
 )
 def test_metadata_that_cannot_be(tmp_path: Path, kind: str, change: dict[str, Any], message: str) -> None:
