@@ -98,7 +98,7 @@ def test_inspect_selects_by_measured_shift(sample, weights, tmp_path, run):
     assert run("inspect", "resnet18", "--adapt", "shift:3").returncode == 2
 
 
-def test_eval_prints_a_table_keeps_records_and_goes_on(sample, weights, tmp_path):
+def test_eval_prints_a_table_keeps_records_and_goes_on(sample, weights, tmp_path, run):
     args = [
         "eval",
         "--model",
@@ -128,13 +128,13 @@ def test_eval_prints_a_table_keeps_records_and_goes_on(sample, weights, tmp_path
     assert len(records) == 4
     header = json.loads(records[0].read_text().splitlines()[0])
     assert header["command"].startswith("leantta eval --model resnet18")
-    again = leantta(*args, cwd=tmp_path)
+    again = run(*args)
     assert again.stdout == done.stdout
-    shown = leantta("report", tmp_path / "results", "--families")
+    shown = run("report", tmp_path / "results", "--families")
     assert done.stdout.startswith(shown.stdout.rstrip("\n"))
-    machine = json.loads(leantta("report", *records, "--json").stdout)
+    machine = json.loads(run("report", *records, "--json").stdout)
     assert {row["method"] for row in machine} == {"none", "leantta:ten"}
-    assert leantta("report", tmp_path / "results", "--markdown").stdout.startswith("| method |")
+    assert run("report", tmp_path / "results", "--markdown").stdout.startswith("| method |")
 
 
 def test_eval_runs_the_users_own_model(own_model, sample, tmp_path, run):

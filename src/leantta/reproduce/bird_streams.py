@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from leantta.data.corruptions.names import SEVERITIES
 from leantta.data.sound_shifts.table import SOUND_SHIFTS
-from leantta.data.stream_table import StreamOptions
-from leantta.reproduce.protocol import Row
+from leantta.reproduce.protocol import Row, run_of
 from leantta.reproduce.run_record import Run
 from leantta.reproduce.target import Scale, Setting
 
@@ -25,13 +24,4 @@ HEARD: Mapping[str, tuple[str, str, Mapping[Scale, int], int]] = {
 def stream_run(setting: Setting, column: str, row: Row, seed: int) -> Run:
     """Return the run of a row over what a column hears."""
     dataset, stream, clips, steps = HEARD[column]
-    count = clips[setting.scale]
-    return Run(
-        model=MODEL,
-        dataset=dataset,
-        method=row.text(setting.scale, stream),
-        stream=stream,
-        options=StreamOptions(seed=seed, images=count),
-        inputs=count * steps,
-        batch_size=row.batch_size,
-    )
+    return run_of(setting, row, seed, MODEL, dataset, stream, clips[setting.scale], steps)

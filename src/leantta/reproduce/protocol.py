@@ -72,13 +72,20 @@ def batched(label: str, method: str, batch_size: int) -> Row:
 def stream_run(setting: Setting, model: str, dataset: str, stream: str, row: Row, seed: int) -> Run:
     """Return the run of a row over one of these streams."""
     images = IMAGES[setting.scale][stream]
+    return run_of(setting, row, seed, model, dataset, stream, images, STEPS[stream])
+
+
+def run_of(
+    setting: Setting, row: Row, seed: int, model: str, dataset: str, stream: str, images: int, steps: int
+) -> Run:
+    """Return the run of a row over a stream of so many steps or cells, with so many images each."""
     return Run(
         model=model,
         dataset=dataset,
         method=row.text(setting.scale, stream),
         stream=stream,
         options=StreamOptions(seed=seed, images=images),
-        inputs=images * STEPS[stream],
+        inputs=images * steps,
         batch_size=row.batch_size,
     )
 

@@ -6,7 +6,6 @@ five severities, batch 1; then each shift alone, out of the abrupt stream.
 
 from leantta.data.corruptions.names import SEVERITIES
 from leantta.data.motion_shifts.table import SHIFTS
-from leantta.data.stream_table import StreamOptions
 from leantta.evaluate.metrics import tally_by
 from leantta.reproduce import cell_text
 from leantta.reproduce.accuracy import accuracy_job
@@ -21,6 +20,7 @@ from leantta.reproduce.protocol import (
     REMEMBERING,
     Row,
     batched,
+    run_of,
 )
 from leantta.reproduce.run_record import Run, record_of
 from leantta.reproduce.target import Job, Page, Scale, Setting, Target
@@ -60,15 +60,7 @@ ROWS = (
 
 def _run(setting: Setting, stream: str, row: Row, seed: int) -> Run:
     windows, steps = STREAMS[setting.scale][stream]
-    return Run(
-        model=MODEL,
-        dataset=DATASET,
-        method=row.text(setting.scale, stream),
-        stream=stream,
-        options=StreamOptions(seed=seed, images=windows),
-        inputs=windows * steps,
-        batch_size=row.batch_size,
-    )
+    return run_of(setting, row, seed, MODEL, DATASET, stream, windows, steps)
 
 
 def _jobs(setting: Setting) -> list[Job]:
