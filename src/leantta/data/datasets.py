@@ -171,6 +171,16 @@ def dataset_info(name: str) -> DatasetInfo:
     return DATASETS[name]
 
 
+def learnt_from(name: str) -> str:
+    """Return the dataset that the models for a dataset are trained on: itself, unless the table says another.
+
+    >>> learnt_from("capuchin"), learnt_from("cifar10")
+    ('esc50', 'cifar10')
+    """
+    known = DATASETS.get(name)
+    return (known.learnt_from if known else None) or name
+
+
 _CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 
 _CIFAR100_CLASSES = (

@@ -12,7 +12,7 @@ import numpy as np
 from leantta.data.audio import read_wave
 from leantta.data.bird_lists import LISTED, TEST_FOLDS, TRAIN_FOLDS, find_listed
 from leantta.data.birds import Clips
-from leantta.data.datasets import Dataset, Inputs, Samples, Split, dataset_info
+from leantta.data.datasets import Dataset, Inputs, Samples, Split, dataset_info, learnt_from
 from leantta.data.logmel import HOP, SAMPLE_RATE, WINDOW, fit_wave, log_mel
 from leantta.data.modality import Corrupt, Modality
 from leantta.data.sound_shifts.apply import shift_sound
@@ -36,7 +36,7 @@ def load_clips(path: Path, dataset: str = "esc50", split: Split = "test") -> Dat
         DataError: the table or a clip is damaged.
     """
     if split == "train":
-        clips = find_listed(path, dataset_info(dataset).learnt_from or dataset, folds=TRAIN_FOLDS)
+        clips = find_listed(path, learnt_from(dataset), folds=TRAIN_FOLDS)
     else:
         clips = find_listed(path, dataset, folds=TEST_FOLDS if LISTED[dataset].folds else None)
     return heard(clips, dataset, split)

@@ -13,6 +13,7 @@ from leantta.data.logmel import FRAMES, Filling
 from leantta.data.modalities import load_data, modality_of
 from leantta.data.npz import read_array
 from leantta.data.resize import cover, luminance
+from leantta.data.sound import SOUND
 from leantta.data.soundfiles import holds_sounds
 from leantta.errors import DataError, SettingError
 from leantta.evaluate.predictor import Predictor
@@ -144,7 +145,7 @@ def _convert_sound(request: Request, progress: Callable[[str], Progress]) -> Con
         request.calibration, request.images, request.filling, frames=frames, progress=progress("sound")
     )
     named = None if request.model not in MODELS else CLASSES
-    return convert(
+    done = convert(
         model,
         source,
         request.output,
@@ -157,6 +158,7 @@ def _convert_sound(request: Request, progress: Callable[[str], Progress]) -> Con
         weights_sha256=None if weights is None else sha256_of(weights),
         progress=progress,
     )
+    return replace(done, noun=SOUND.noun)
 
 
 def _calibration(request: Request) -> Array:

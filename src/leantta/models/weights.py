@@ -14,7 +14,7 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from leantta.data.datasets import DATASETS
+from leantta.data.datasets import learnt_from
 from leantta.errors import CheckpointError, MissingFileError
 from leantta.files import existing, replacing, sha256_of
 
@@ -90,9 +90,7 @@ def find_weights(name: str, dataset: str) -> Path:
     folders.append(Path.cwd() / "weights")
     if (checkout / "pyproject.toml").is_file() and checkout != Path.cwd():
         folders.append(checkout / "weights")
-    known = DATASETS.get(dataset)
-    source = known.learnt_from if known else None
-    file = f"{name}_{source or dataset}.safetensors"
+    file = f"{name}_{learnt_from(dataset)}.safetensors"
     for folder in folders:
         if (folder / file).is_file():
             return folder / file

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from leantta.data.datasets import learnt_from
 from leantta.errors import ArtifactError
 from leantta.gates import Gate, gate_of
 from leantta.progress import Progress
@@ -24,10 +25,12 @@ CALIBRATION_IMAGES = 512
 def file_name(model: str, dataset: str, kind: str) -> str:
     """Return the name of a file, by which records know it.
 
+    A dataset that tests the models of another has the other's files.
+
     >>> file_name("resnet18", "cifar10", "half:paper")
     'resnet18_cifar10_half_paper.onnx'
     """
-    return f"{model}_{dataset}_{kind.replace(':', '_')}.onnx"
+    return f"{model}_{learnt_from(dataset)}_{kind.replace(':', '_')}.onnx"
 
 
 def layers_and_gate(kind: str) -> tuple["Selector", Gate]:
@@ -46,7 +49,7 @@ def file_path(setting: Setting, model: str, dataset: str, kind: str) -> Path:
 def file_job(model: str, dataset: str, kind: str) -> Job:
     """Return the job that makes a file."""
     return Job(
-        name=f"{model} {dataset} int8 file, {kind}",
+        name=f"{model} {learnt_from(dataset)} int8 file, {kind}",
         run=partial(_make, model, dataset, kind),
         done=partial(_is_made, model, dataset, kind),
         seconds=CONVERTING_SECONDS[model],
