@@ -19,8 +19,6 @@ from leantta.data.datasets import Inputs, Labels
 from leantta.data.logmel import Filling, log_mel
 from leantta.errors import DataError, MissingFileError, SettingError
 
-CLASSES = ("no bird", "bird")
-
 TASK_PAGE = "https://dcase.community/challenge2018/task-bird-audio-detection"
 
 

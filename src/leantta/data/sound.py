@@ -59,7 +59,7 @@ def _inputs(waves: Samples) -> Inputs:
 
 
 def _corruptor(data: Dataset) -> Corrupt:
-    backgrounds = list(data.images[data.labels == 0])
+    backgrounds = [data.images[place] for place in np.flatnonzero(data.labels == 0)]  # views, no copies
 
     def shifted(samples: Samples, name: str, severity: int, *, seed: int, first: int = 0) -> Samples:
         return np.stack(

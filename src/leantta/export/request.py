@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from leantta.data.birds import CLASSES
 from leantta.data.datasets import Dataset, Samples, dataset_info
 from leantta.data.imagefiles import find_images, read_image
 from leantta.data.logmel import FRAMES, Filling
@@ -131,20 +130,24 @@ def _hears(request: Request) -> bool:
     return from_files and (told or (not _is_image_folder(path) and holds_sounds(path)))
 
 
+def _sound_dataset(request: Request) -> str:
+    """Return the dataset that is named, or the one whose detector the repository has."""
+    return request.dataset if dataset_info(request.dataset).modality == "sound" else "esc50"
+
+
 def _convert_sound(request: Request, progress: Callable[[str], Progress]) -> Conversion:
     """Write the file of a model for sound, calibrated with sound files."""
     model = resolve(request.model)
     weights = request.weights
     if weights is None and request.model in MODELS:
-        sound = dataset_info(request.dataset).modality == "sound"
-        weights = find_weights(request.model, request.dataset if sound else "esc50")
+        weights = find_weights(request.model, _sound_dataset(request))
     if weights is not None:
         load_weights(model, weights)
     frames = MODELS[request.model].input_shape[1] if request.model in MODELS else FRAMES
     source = read_features(
         request.calibration, request.images, request.filling, frames=frames, progress=progress("sound")
     )
-    named = None if request.model not in MODELS else CLASSES
+    named = None if request.model not in MODELS else dataset_info(_sound_dataset(request)).classes
     done = convert(
         model,
         source,

@@ -4,8 +4,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from leantta.data.corruptions.names import SEVERITIES
 from leantta.data.logmel import log_mel
-from leantta.data.sound_shifts.apply import SEVERITIES, shift_sound
+from leantta.data.sound_shifts.apply import shift_sound
 from leantta.data.sound_shifts.scene import mixed
 from leantta.data.sound_shifts.table import SOUND_SHIFTS
 from leantta.errors import DataError, SettingError

@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from leantta.data.corruptions.asked import check_asked
 from leantta.data.corruptions.draws import Draws
-from leantta.data.corruptions.names import SEVERITIES
 from leantta.data.corruptions.pixels import Images
 from leantta.data.corruptions.table import CORRUPTIONS
-from leantta.errors import DataError, SettingError
+from leantta.errors import DataError
 
 SMALLEST = 16
 """Pixels on the shorter side: less, and the blurs are as large as the image."""
@@ -30,12 +30,7 @@ def corrupt(images: Images, name: str, severity: int, *, seed: int, first: int =
     >>> corrupt(grey, "brightness", 5, seed=0)[0, 0, 0].tolist()
     [176, 176, 176]
     """
-    if name not in CORRUPTIONS:
-        raise SettingError(f"no corruption is called {name!r}; there are {', '.join(CORRUPTIONS)}.")
-    if severity not in SEVERITIES:
-        raise SettingError(f"severity {severity} of {name} was asked for; it is one of 1, 2, 3, 4, 5.")
-    if seed < 0 or first < 0:
-        raise SettingError(f"seed {seed} and first image {first} were asked for; both count from 0.")
+    check_asked("corruption", name, CORRUPTIONS, severity, seed=seed, number=("first image", first))
     check_images(images)
     level = CORRUPTIONS[name].levels[severity - 1]
     piece = max(1, PIECE_PIXELS // (images.shape[1] * images.shape[2]))

@@ -2,12 +2,11 @@
 
 import numpy as np
 
+from leantta.data.corruptions.asked import check_asked
 from leantta.data.corruptions.draws import Draws
-from leantta.data.corruptions.names import SEVERITIES
 from leantta.data.datasets import Samples
 from leantta.data.motion_shifts.table import SHIFTS
 from leantta.data.windows import as_windows
-from leantta.errors import SettingError
 
 
 def shift(samples: Samples, name: str, severity: int, *, seed: int, first: int = 0) -> Samples:
@@ -22,12 +21,7 @@ def shift(samples: Samples, name: str, severity: int, *, seed: int, first: int =
         SettingError: no such shift, a severity outside 1 to 5, or a negative seed or number.
         DataError: not a batch of windows, or values that are not finite.
     """
-    if name not in SHIFTS:
-        raise SettingError(f"no motion shift is called {name!r}; there are {', '.join(SHIFTS)}.")
-    if severity not in SEVERITIES:
-        raise SettingError(f"severity {severity} of {name} was asked for; it is one of 1, 2, 3, 4, 5.")
-    if seed < 0 or first < 0:
-        raise SettingError(f"seed {seed} and first window {first} were asked for; both count from 0.")
+    check_asked("motion shift", name, SHIFTS, severity, seed=seed, number=("first window", first))
     windows = as_windows(samples, "the batch").astype(np.float64)
     draws = Draws(seed, name, severity, first=first, count=len(windows))
     return SHIFTS[name][severity - 1](windows, draws).astype(np.float32)

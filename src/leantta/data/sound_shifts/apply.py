@@ -4,13 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from leantta.data.corruptions.asked import check_asked
 from leantta.data.logmel import check_wave
 from leantta.data.seeds import derived
 from leantta.data.sound_shifts.scene import Scene, Wave
 from leantta.data.sound_shifts.table import SOUND_SHIFTS
-from leantta.errors import SettingError
-
-SEVERITIES = (1, 2, 3, 4, 5)
 
 
 def shift_sound(
@@ -30,12 +28,7 @@ def shift_sound(
     >>> shift_sound(np.array([0.0, 1.0, -0.5], np.float32), "clipping", 1, seed=0, clip=0).tolist()
     [0.0, 0.5, -0.5]
     """
-    if name not in SOUND_SHIFTS:
-        raise SettingError(f"no shift of sound is called {name!r}; there are {', '.join(SOUND_SHIFTS)}.")
-    if severity not in SEVERITIES:
-        raise SettingError(f"severity {severity} of {name} was asked for; it is one of 1, 2, 3, 4, 5.")
-    if seed < 0 or clip < 0:
-        raise SettingError(f"seed {seed} and clip {clip} were asked for; both count from 0.")
+    check_asked("shift of sound", name, SOUND_SHIFTS, severity, seed=seed, number=("clip", clip))
     check_wave(wave)
     scene = Scene(np.random.default_rng(derived(seed, "sound", name, clip)), backgrounds)
     level = SOUND_SHIFTS[name].levels[severity - 1]
