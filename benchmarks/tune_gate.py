@@ -8,15 +8,16 @@ right to results/gate_tuning.json; what is there already is not run again. `--sh
 
 import argparse
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from held_back import shifted
 
 from leantta.data.cifar import load_images
-from leantta.data.datasets import Pixels, dataset_info, model_inputs
+from leantta.data.datasets import Dataset, Labels, Pixels, dataset_info, model_inputs
 from leantta.evaluate.machine import describe_machine, loaded_versions
 from leantta.evaluate.predictor import Predictor
 from leantta.files import replacing, sha256_of
@@ -41,16 +42,28 @@ METHODS = (
     "leantta:half:paper",
     *(
         f"leantta:{layers}:calibrated:floor={floor}:ceiling=0.4"
-        for layers, floor in (
-            ("half", 0),
-            ("half", 0.1),
-            ("ten", 0),
-            ("ten", 0.05),
-            ("ten", 0.075),
-            ("ten", 0.1),
-        )
+        for layers, floor in (("half", 0), ("half", 0.1), ("sixteen", 0), ("sixteen", 0.075))
     ),
 )
+
+Sets = Mapping[str, tuple[Pixels, Labels]]
+
+
+class Tuning(NamedTuple):
+    """What is compared, on which sets of images, and where the outcome is kept."""
+
+    output: Path
+    methods: tuple[str, ...]
+    sets: tuple[str, ...]
+
+
+class Loaded(NamedTuple):
+    """A trained network and its training images."""
+
+    model: str
+    data: Dataset
+    weights_sha256: str
+    subject: Subject
 
 
 def right(predictor: Predictor, images: Pixels, labels: np.ndarray, label: str) -> str:
@@ -73,13 +86,12 @@ def mean_weight(predictor: Predictor, images: Pixels) -> float:
     return float(np.mean([float(reading.weight.mean()) for reading in readings.values()] or [0.0]))
 
 
-def tune(model: str, dataset: str, path: Path, weights: Path | None) -> None:
-    """Run what the output has not, keeping it after each method."""
+def loaded(told: argparse.Namespace) -> Loaded:
+    """Return the network and the images that the arguments name."""
     torch.set_num_threads(1)
-    data, info = load_images(path, dataset, "train"), dataset_info(dataset)
-    checkpoint = weights or find_weights(model, dataset)
-    sha256 = sha256_of(checkpoint)
-    network = pretrained(model, dataset, checkpoint)
+    data, info = load_images(told.images, told.dataset, "train"), dataset_info(told.dataset)
+    checkpoint = told.weights or find_weights(told.model, told.dataset)
+    network = pretrained(told.model, told.dataset, checkpoint)
     outside = TorchPredictor(network, mean=info.mean, std=info.std)
     subject = Subject(
         model=network,
@@ -89,39 +101,57 @@ def tune(model: str, dataset: str, path: Path, weights: Path | None) -> None:
         classes=info.num_classes,
         source=lambda count: model_inputs(data.images[:count]),
     )
+    return Loaded(told.model, data, sha256_of(checkpoint), subject)
+
+
+def clean_and_shifted(data: Dataset) -> Sets:
+    """Return what gates are compared on: images with a shift, and others as they are."""
     middle, last = FIRST + SHIFTED, FIRST + SHIFTED + CLEAN
-    sets = {
+    return {
         "shifted": (shifted(data.images[FIRST:middle]), data.labels[FIRST:middle]),
         "clean": (data.images[middle:last], data.labels[middle:last]),
     }
-    for method in METHODS:
-        done = _read()
+
+
+def run_rows(tuning: Tuning, network: Loaded, make: Callable[[Dataset], Sets]) -> None:
+    """Run what the output has not, keeping it after each method."""
+    model, data, sha256, subject = network
+    sets = make(data)
+    for method in tuning.methods:
+        done = _read(tuning.output)
         if any(row["weights_sha256"] == sha256 and row["method"] == method for row in done["rows"]):
             continue
         predictor = choose(method, MethodOptions()).build(subject)
-        row: dict[str, Any] = {"model": model, "dataset": dataset, "method": method, "weights_sha256": sha256}
+        row: dict[str, Any] = {
+            "model": model,
+            "dataset": data.name,
+            "method": method,
+            "weights_sha256": sha256,
+        }
         for name, (images, labels) in sets.items():
             row[f"{name} weight"] = mean_weight(predictor, images)
-            row[name] = right(predictor, images, labels, f"{model} {dataset} {method} {name}")
-        done = _read() | {"machine": describe_machine(), "versions": loaded_versions()}
+            row[name] = right(predictor, images, labels, f"{model} {data.name} {method} {name}")
+        done = _read(tuning.output) | {"machine": describe_machine(), "versions": loaded_versions()}
         done["rows"].append(row)
-        with replacing(OUTPUT) as part:
+        with replacing(tuning.output) as part:
             part.write_text(json.dumps(done, indent=1) + "\n", encoding="utf-8")
 
 
-def table() -> str:
-    """Return what the output says, in Markdown: points gained on shifted and on clean images."""
-    rows = _read()["rows"]
+def table_of(tuning: Tuning, base: str) -> str:
+    """Return what the output says, in Markdown: points gained over the base on each set."""
+    rows = _read(tuning.output)["rows"]
     models = dict.fromkeys((row["model"], row["dataset"], row["weights_sha256"]) for row in rows)
     found = {(row["weights_sha256"], row["method"]): row for row in rows}
-    done = [method for method in METHODS[1:] if all((sha256, method) in found for *_, sha256 in models)]
+    done = [method for method in tuning.methods if all((sha256, method) in found for *_, sha256 in models)]
     body = []
     for method in done:
-        pairs = [
-            [_gain(found[sha256, method][name], found[sha256, "none"][name]) for name in ("shifted", "clean")]
+        if method == base:
+            continue
+        gains = [
+            [_gain(found[sha256, method][name], found[sha256, base][name]) for name in tuning.sets]
             for *_, sha256 in models
         ]
-        cells = [f"{shift:+.1f} / {clean:+.1f}" for shift, clean in [*pairs, np.mean(pairs, axis=0)]]
+        cells = [" / ".join(f"{gain:+.1f}" for gain in each) for each in [*gains, np.mean(gains, axis=0)]]
         body.append([method.removeprefix("leantta:"), *cells])
     names = [f"{model} {dataset}" for model, dataset, _ in models]
     return markdown(["layers and gate", *names, "mean"], body)
@@ -131,17 +161,16 @@ def _gain(one: str, other: str) -> float:
     return 100 * (one.count("1") - other.count("1")) / len(one)
 
 
-def _read() -> dict[str, Any]:
-    if not OUTPUT.exists():
+def _read(output: Path) -> dict[str, Any]:
+    if not output.exists():
         return {"rows": []}
-    found: dict[str, Any] = json.loads(OUTPUT.read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads(output.read_text(encoding="utf-8"))
     return found
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def main(doc: str | None, tuning: Tuning, base: str, make: Callable[[Dataset], Sets]) -> None:
+    """Run what the command line asks for, and print the table."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", nargs="?")
     parser.add_argument("dataset", nargs="?", default="cifar100")
     parser.add_argument("--images", type=Path, default=Path("cifar100.npz"))
@@ -151,5 +180,9 @@ if __name__ == "__main__":
     if not told.show:
         if told.model is None:
             parser.error("which model?")
-        tune(told.model, told.dataset, told.images, told.weights)
-    print(table())
+        run_rows(tuning, loaded(told), make)
+    print(table_of(tuning, base))
+
+
+if __name__ == "__main__":
+    main(__doc__, Tuning(OUTPUT, METHODS, ("shifted", "clean")), "none", clean_and_shifted)

@@ -70,7 +70,7 @@ def accuracy(scale: str, model: str, stream: str, method: str) -> float:
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("kind", ["none", "half:paper", "ten:calibrated"])
+@pytest.mark.parametrize("kind", ["none", "half:paper", "sixteen:calibrated"])
 def test_int8_loses_at_most_half_a_point(model, kind):
     method = kind if kind == "none" else f"leantta:{kind}"
     file = f"{model}_cifar10_{kind.replace(':', '_')}.onnx"
@@ -82,7 +82,7 @@ def test_int8_loses_at_most_half_a_point(model, kind):
 def test_the_default_gains_and_loses_little_on_clean_images(model, least, most):
     none, paper, default = (
         [accuracy("full", model, stream, method) for stream in ("abrupt", "clean")]
-        for method in ("none", "leantta:half:paper", "leantta:ten:calibrated")
+        for method in ("none", "leantta:half:paper", "leantta:sixteen:calibrated")
     )
     assert default[0] - none[0] >= least
     assert none[1] - default[1] <= most
@@ -90,9 +90,10 @@ def test_the_default_gains_and_loses_little_on_clean_images(model, least, most):
     assert paper[0] - none[0] >= least
 
 
-def test_the_choice_of_the_gate_is_made_from_its_record():
+@pytest.mark.parametrize("script", ["tune_gate.py", "tune_memory.py"])
+def test_the_choice_of_gate_and_memory_is_made_from_their_records(script):
     method = (CHECKOUT / "docs" / "method.md").read_text()
-    assert printed(CHECKOUT / "benchmarks" / "tune_gate.py", "--show") in method
+    assert printed(CHECKOUT / "benchmarks" / script, "--show") in method
 
 
 PERFORMANCE = (CHECKOUT / "docs" / "performance.md").read_text()

@@ -29,7 +29,7 @@ def test_a_study_keeps_a_record_per_run_and_does_not_repeat_it(study, tmp_path):
         return silent
 
     first = list(run_study(replace(study, streams=("clean", "severity5"), clean_images=20), progress))
-    assert labels[:2] == ["resnet18 clean seed 0 none", "resnet18 clean seed 0 leantta:ten"]
+    assert labels[:2] == ["resnet18 clean seed 0 none", "resnet18 clean seed 0 leantta:sixteen"]
     assert [len(record) for record in first] == [20, 20, 19, 19]
     files = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     assert len(files) == 4

@@ -40,7 +40,7 @@ class CalibratedGate:
     `D` compares the shift with how single source images scatter, so the layer must have seen source images.
     """
 
-    floor: float = 0.05  # a0: weight for an input like the training data
+    floor: float = 0.0  # a0: weight for an input like the training data
     ceiling: float = 0.4  # a1: weight for an input infinitely far from it
 
     def __post_init__(self) -> None:

@@ -21,7 +21,7 @@ class StreamMemory:
     """
 
     length: float = 64.0  # inputs that the running mean counts for, at most
-    agreement: float = 0.1  # part of the remembered shift that an input must have, or the layer forgets
+    agreement: float = 0.3  # part of the remembered shift that an input must have, or the layer forgets
 
     def __post_init__(self) -> None:
         """Refuse what is no memory."""

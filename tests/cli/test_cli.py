@@ -122,7 +122,7 @@ def test_eval_prints_a_table_keeps_records_and_goes_on(sample, weights, tmp_path
         "vs",
         "none",
     ]
-    assert "leantta:ten" in done.stdout
+    assert "leantta:sixteen" in done.stdout
     assert "jpeg_compression" in done.stdout
     records = sorted((tmp_path / "results").iterdir())
     assert len(records) == 4
@@ -133,7 +133,7 @@ def test_eval_prints_a_table_keeps_records_and_goes_on(sample, weights, tmp_path
     shown = run("report", tmp_path / "results", "--families")
     assert done.stdout.startswith(shown.stdout.rstrip("\n"))
     machine = json.loads(run("report", *records, "--json").stdout)
-    assert {row["method"] for row in machine} == {"none", "leantta:ten"}
+    assert {row["method"] for row in machine} == {"none", "leantta:sixteen"}
     assert run("report", tmp_path / "results", "--markdown").stdout.startswith("| method |")
 
 

@@ -31,7 +31,7 @@ METHODS |= dict.fromkeys(("torch-cotta", "torch-cotta-4"), 2580)
 def test_a_row_says_what_it_is(name: str) -> None:
     row = ROWS[name]
     assert row.summary
-    assert row.adapts in ((None,) if name in METHODS else ("none", "ten", "half", "all"))
+    assert row.adapts in ((None,) if name in METHODS else ("none", "sixteen", "half", "all"))
     plain = 100 * (4 if "fp32" in name or name == "torch-compiled" else 1)
     tiny = Footprint(parameters=100, norms=3, last_norm=1, layers=5)
     assert row.memory(tiny, 7) == METHODS.get(name, plain)

@@ -91,7 +91,7 @@ def test_clean_images_are_counted_once_and_mobilevit_has_no_int8_file(
     run = Run(
         model="mobilevit_s",
         dataset="cifar10",
-        method="leantta:ten:calibrated",
+        method="leantta:sixteen:calibrated",
         stream="clean",
         options=StreamOptions(seed=0, images=1000),
         inputs=1000,

@@ -16,7 +16,7 @@ LAYERS = [f"layer{i}.bn" for i in range(20)]
         ("all", 20),
         ("none", 0),
         ("half", 10),
-        ("ten", 10),
+        ("sixteen", 10),
         (0, 0),
         (8, 8),
         (0.4, 8),
@@ -36,10 +36,10 @@ def test_half_of_an_odd_number_is_rounded_down():
 
 
 @given(st.integers(2, 300))
-def test_ten_lie_evenly_in_the_first_half(total):
+def test_sixteen_lie_evenly_in_the_first_half(total):
     layers = [str(i) for i in range(total)]
-    chosen = [int(name) for name in select("ten", layers)]
-    assert len(chosen) == min(10, total // 2)
+    chosen = [int(name) for name in select("sixteen", layers)]
+    assert len(chosen) == min(16, total // 2)
     assert (chosen[0], chosen[-1]) == (0, total // 2 - 1)
     gaps = [after - before for before, after in pairwise(chosen)]
     assert not gaps or max(gaps) - min(gaps) <= 1

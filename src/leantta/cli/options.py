@@ -36,7 +36,7 @@ adapt = click.option(
     "layers",
     default=DEFAULT_LAYERS,
     show_default=True,
-    help="Which BatchNorms adapt: all, none, half (the first), ten (of that half, evenly\n"
+    help="Which BatchNorms adapt: all, none, half (the first), sixteen (of that half, evenly\n"
     "apart), a number (the first N), a fraction, or names and globs.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines instead of tables.")
@@ -58,7 +58,7 @@ def gate_options(command: Command) -> Command:
             click.option(
                 "--lambda", "lam", type=float, help="Paper's gate: pull of the distance. [default: 0.9]"
             ),
-            click.option("--floor", type=float, help="Calibrated gate: least weight. [default: 0.05]"),
+            click.option("--floor", type=float, help="Calibrated gate: least weight. [default: 0]"),
             click.option("--ceiling", type=float, help="Calibrated gate: largest weight. [default: 0.4]"),
         ]
     ):

@@ -20,7 +20,7 @@ class RowRecord:
     summary: str
     unavailable: str | None = None  # why it was not measured
     engine: str | None = None
-    adapts: str | None = None  # which layers: none, ten, half or all
+    adapts: str | None = None  # which layers: none, sixteen, half or all
     series: str | None = None  # the bars of the plot that it belongs to
     size_bytes: int | None = None  # of the file
     sha256: str | None = None  # of the file

@@ -40,7 +40,7 @@ class Row:
 
     summary: str
     make: Callable[["Network"], Subject]
-    adapts: str | None  # which layers: none, ten, half or all; None if the method has another way to adapt
+    adapts: str | None  # which layers: none, sixteen, half or all; None if the method has another way to adapt
     series: str | None = None  # the bars of the plot that it belongs to
     memory: Memory
     lacks: Lack = lambda: None  # beyond torch, which makes the files of all rows
@@ -112,7 +112,7 @@ STANDARD = "ours, standard operators"
 
 _WORDS = {
     "none": "nothing adapts",
-    "ten": "ten of the first half adapt",
+    "sixteen": "sixteen of the first half adapt",
     "half": "the first half adapts",
     "all": "every BatchNorm adapts",
 }
@@ -162,7 +162,7 @@ def _paper(layers: str, engine: str) -> Row:
 
 ROWS: Mapping[str, Row] = {
     "ours-none": _native("none"),
-    "ours-ten": replace(_native("ten"), series=None),  # the default; the plot is of the paper's fractions
+    "ours-sixteen": replace(_native("sixteen"), series=None),  # the default; the plot is of the paper's fractions
     "ours-half": _native("half"),
     "ours-all": _native("all"),
     "ours-half-portable": _portable("half"),

@@ -1,6 +1,6 @@
 """The table of methods: a name in, a predictor out.
 
-A method is written `name` or `name:settings`: `none`, `leantta`, `leantta:all`, `leantta:ten:calibrated`,
+A method is written `name` or `name:settings`: `none`, `leantta`, `leantta:all`, `leantta:sixteen:calibrated`,
 `eata:recommended`, `tent:paper:learning_rate=0.01`.
 """
 

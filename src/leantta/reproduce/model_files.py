@@ -1,7 +1,7 @@
 """The int8 files that runs need: one for each model, dataset and kind.
 
 A kind says which layers adapt and by which gate, as in the table of methods: `none`, `half:paper`,
-`ten:calibrated`.
+`sixteen:calibrated`.
 """
 
 from functools import partial

@@ -55,12 +55,17 @@ NONE = Row(label="None", variant="batch 1", method="none")
 NONE_INT8 = Row(label="None", variant="int8", method="int8:none")
 LEAN = Row(label="LeanTTA", variant="batch 1", method="leantta:half:paper")
 LEAN_INT8 = Row(label="LeanTTA", variant="int8", method="int8:half:paper")
-CALIBRATED = Row(label="LeanTTA, calibrated gate", variant="batch 1", method="leantta:ten:calibrated")
-CALIBRATED_INT8 = Row(label="LeanTTA, calibrated gate", variant="int8", method="int8:ten:calibrated")
+CALIBRATED = Row(label="LeanTTA, calibrated gate", variant="batch 1", method="leantta:sixteen:calibrated")
+CALIBRATED_INT8 = Row(label="LeanTTA, calibrated gate", variant="int8", method="int8:sixteen:calibrated")
+EAGER = Row(
+    label="LeanTTA, calibrated gate",
+    variant="floor 0.075",
+    method="leantta:sixteen:calibrated:floor=0.075",
+)
 REMEMBERING = Row(
     label="LeanTTA, calibrated gate, stream mode",
     variant="batch 1",
-    method="leantta:ten:calibrated:memory",
+    method="leantta:sixteen:calibrated:memory",
 )
 
 

@@ -11,6 +11,7 @@ from leantta.reproduce.protocol import (
     CALIBRATED,
     CALIBRATED_INT8,
     DATASETS,
+    EAGER,
     LEAN,
     LEAN_INT8,
     MODELS,
@@ -35,6 +36,7 @@ SINGLE_ROWS = (
     LEAN_INT8,
     CALIBRATED,
     CALIBRATED_INT8,
+    EAGER,
     REMEMBERING,
 )
 
@@ -98,7 +100,7 @@ def _notes(rows: Sequence[Row], setting: Setting) -> list[str]:
         cell_text.spread_note(setting),
         cell_text.PAPER,
         cell_text.ONE_BY_ONE,
-        "LeanTTA adapts the first half of the BatchNorms, with the calibrated gate ten of them.",
+        "LeanTTA adapts the first half of the BatchNorms, with the calibrated gate sixteen of them.",
         "Stream mode keeps running statistics, so it sees the stream in order, one image at a time.",
     ]
     if any(row.method == "realistic_tta" for row in rows):

@@ -3,7 +3,7 @@
 | selector | meaning |
 |---|---|
 | `"all"`, `"none"`, `"half"` | all of them, none, the first n // 2 in execution order |
-| `"ten"` | of that half ten, evenly apart; all of it if it has no more |
+| `"sixteen"` | of that half sixteen, evenly apart; all of it if it has no more |
 | `8` | the first eight |
 | `0.4` | the first 40 %, rounded down |
 | `["layer1.*", "bn1"]` | names or globs |
@@ -19,7 +19,7 @@ from leantta.errors import NoLayerMatchedError, SettingError
 
 Selector = str | int | float | Sequence[str]
 
-DEFAULT_LAYERS = "ten"
+DEFAULT_LAYERS = "sixteen"
 
 
 def select(selector: Selector, layers: Sequence[str]) -> list[str]:
@@ -31,7 +31,7 @@ def select(selector: Selector, layers: Sequence[str]) -> list[str]:
 
     >>> select("half", ["bn1", "layer1.bn1", "layer1.bn2"])
     ['bn1']
-    >>> select("ten", [f"bn{i}" for i in range(52)])
+    >>> select("sixteen", [f"bn{i}" for i in range(52)])
     ['bn0', 'bn3', 'bn6', 'bn8', 'bn11', 'bn14', 'bn17', 'bn19', 'bn22', 'bn25']
     >>> select(["layer1.*"], ["bn1", "layer1.bn1", "layer1.bn2"])
     ['layer1.bn1', 'layer1.bn2']
@@ -49,7 +49,7 @@ def select(selector: Selector, layers: Sequence[str]) -> list[str]:
             raise SettingError(f"a fraction of the layers must lie in [0, 1], got {selector}")
         return list(layers[: int(selector * len(layers) + 1e-9)])  # 0.29 * 100 is 28.99...
     half = layers[: len(layers) // 2]
-    words = {"all": layers, "none": (), "half": half, "ten": _evenly(half, 10)}
+    words = {"all": layers, "none": (), "half": half, "sixteen": _evenly(half, 16)}
     if isinstance(selector, str) and selector in words:
         if selector != "none" and not words[selector]:
             raise NoLayerMatchedError(
@@ -84,7 +84,7 @@ def parse_selector(text: str) -> Selector:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:
         raise SettingError(
-            "an empty selector names no layer; use all, none, half, ten, a number, a fraction or names"
+            "an empty selector names no layer; use all, none, half, sixteen, a number, a fraction or names"
         )
     if len(parts) > 1:
         return parts

@@ -1,0 +1,49 @@
+"""When a layer with a memory should forget, found without the corruptions of the tables.
+
+    python benchmarks/tune_memory.py resnet18 cifar100 --images cifar100.npz [--weights FILE]
+
+runs stream mode on training images with the shifts of `held_back`, once in random order (abrupt) and once shift
+by shift with rising and falling severity (gradual), and writes what each setting got right to
+results/memory_tuning.json; what is there already is not run again. `--show` prints the table.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from held_back import SEVERITIES, SHIFTS, shifted
+from tune_gate import FIRST, Sets, Tuning, main
+
+from leantta.data.datasets import Dataset
+
+OUTPUT = Path(__file__).resolve().parents[1] / "results" / "memory_tuning.json"
+ABRUPT, EACH = 2000, 20
+"""Images of the abrupt stream, and of each step of the gradual one."""
+
+PLAIN = "leantta:sixteen:calibrated"
+METHODS = (
+    PLAIN,
+    *(f"{PLAIN}:memory:agreement={agreement}" for agreement in (0.1, 0.2, 0.3, 0.5)),
+)
+
+
+def streams(data: Dataset) -> Sets:
+    """Return the two streams, images with their labels."""
+    images, labels = data.images[FIRST:], data.labels[FIRST:]
+    kinds = len(SHIFTS) * SEVERITIES
+    order = np.random.default_rng(0).permutation(ABRUPT)
+    abrupt = (shifted(images[:ABRUPT])[order], labels[:ABRUPT][order])
+    count = 2 * kinds * EACH
+    made, place = shifted(images[:count]), np.arange(count).reshape(2 * EACH, kinds)
+    up = np.arange(SEVERITIES)
+    steps = []
+    for shift in range(len(SHIFTS)):
+        columns = SEVERITIES * shift + np.concatenate([up, up[::-1]])
+        for step, column in enumerate(columns):
+            half = slice(0, EACH) if step < SEVERITIES else slice(EACH, None)
+            steps.append(place[half, column])
+    chosen = np.concatenate(steps)
+    return {"abrupt": abrupt, "gradual": (made[chosen], labels[:count][chosen])}
+
+
+if __name__ == "__main__":
+    main(__doc__, Tuning(OUTPUT, METHODS, ("abrupt", "gradual")), PLAIN, streams)
