@@ -2,8 +2,8 @@
 
     python benchmarks/tune_memory.py resnet18 cifar100 --images cifar100.npz [--weights FILE]
 
-runs stream mode on training images with the shifts of `held_back`, once in random order (abrupt) and once shift
-by shift with rising and falling severity (gradual), and writes what each setting got right to
+runs stream mode on training images with the shifts of `held_back`, once in random order (abrupt) and once
+shift by shift with rising and falling severity (gradual), and writes what each setting got right to
 results/memory_tuning.json; what is there already is not run again. `--show` prints the table.
 """
 

@@ -70,7 +70,7 @@ class Network:
         if weights is None and ":" in self.name:
             return f"as {self.name} returns them", None
         try:
-            file = weights or find_weights(self.name, "cifar10")
+            file = weights or find_weights(self.name, MODELS[self.name].trained_on)
         except MissingFileError:
             self.trained = False
             _tame_(self.model, torch.from_numpy(self.inputs))

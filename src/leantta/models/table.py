@@ -24,6 +24,7 @@ class ModelEntry:
     batchnorms: int
     parameters: int  # trainable values, with `num_classes` classes
     summary: str
+    trained_on: str = "cifar10"  # the dataset whose checkpoint a benchmark takes
 
 
 MODELS: Mapping[str, ModelEntry] = {
@@ -50,6 +51,7 @@ MODELS: Mapping[str, ModelEntry] = {
         batchnorms=8,
         parameters=4_686_657,
         summary="VGGish of the DCASE-2018 bird detection baseline: 240 log-mel frames, one logit",
+        trained_on="esc50",
     ),
     "mobilevit_s": ModelEntry(
         make=mobilevit_s,
@@ -66,6 +68,7 @@ MODELS: Mapping[str, ModelEntry] = {
         batchnorms=6,
         parameters=115_430,
         summary="six 1-D convolutions over windows of motion sensors: nine channels, 128 samples",
+        trained_on="har",
     ),
 }
 

@@ -16,9 +16,6 @@ from leantta.reproduce.target import Job, Scale, Setting
 
 MODELS = ("resnet18", "mobilenet_v2", "vggish")
 
-TRAINED_ON = "cifar10"
-"""Checkpoints are those of this dataset; without one, weights are random: times do not depend on them."""
-
 FUSED: dict[Scale, tuple[str, ...]] = {
     "quick": ("ours-none", "ours-half", "ours-all", "torch-x86-*"),
     "full": ("ours-*", "plain-none", "torch-x86-*", "torch-qnnpack-*", "openvino-*"),
@@ -121,11 +118,13 @@ def is_done(model: str, batch: int, setting: Setting) -> bool:
     record = bench_record(model, batch, setting)
     if record is None or record.interrupted:
         return False
+    from leantta.models.table import MODELS as NETWORKS  # here, as it loads torch
+
     request = request_of(model, batch, setting.scale)
     return (
         [row.name for row in record.rows] == choose_rows(request.rows)
         and asdict(request.settings).items() <= dict(record.settings).items()
-        and record.settings["weights_sha256"] == checkpoint_sha256(model, TRAINED_ON)
+        and record.settings["weights_sha256"] == checkpoint_sha256(model, NETWORKS[model].trained_on)
     )
 
 
