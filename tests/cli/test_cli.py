@@ -66,7 +66,7 @@ def test_inspect_prints_the_plan(run):
     lines = done.stdout.splitlines()
     assert lines[0] == "mobilenet_v2: 2,236,682 parameters, input 3 x 32 x 32"
     assert "depthwise Conv2d" in done.stdout
-    assert lines[-1] == "52 BatchNorm layers: adapt 10, fuse 42, keep 0"
+    assert lines[-1] == "52 BatchNorm layers: adapt 16, fuse 36, keep 0"
 
 
 def test_inspect_gives_json_for_machines(own_model, run):

@@ -150,7 +150,7 @@ def test_a_single_position_has_no_variance(gate: str) -> None:
         weight = 0.1 * (1 - 0.9 * (1 - np.exp(-0.01 * total)))
     else:
         total = total + (c["var_weight"] * excess**2).sum()
-        weight = 0.05 + 0.35 * np.maximum(0, 1 - 1 / total)
+        weight = 0.4 * np.maximum(0, 1 - 1 / total)
     slope = c["gamma"] / np.sqrt(1 + weight * excess)
     found = run_graph(graph_of(this), this.u, ["y", "distance"])
     assert_close(found[0][:, :, 0], slope * (mean - weight * mean) + c["beta"], atol=1e-5)

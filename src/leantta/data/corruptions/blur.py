@@ -1,5 +1,7 @@
 """Blur: pixels mix with their neighbours."""
 
+import math
+
 import numpy as np
 from scipy import ndimage
 
@@ -35,7 +37,8 @@ def lens(radius: float, softness: float) -> Floats:
     reach = int(radius)
     steps = np.arange(-reach - 1, reach + 2)  # one more on each side for the soft rim
     disk = (steps[:, None] ** 2 + steps**2 <= radius**2).astype(np.float64)
-    side = np.exp(-0.5 * (np.arange(-1, 2) / softness) ** 2)
+    # math's exp, as numpy's has other last bits on other processors, and a byte is cut off, not rounded
+    side = np.array([math.exp(-0.5 * (step / softness) ** 2) for step in (-1, 0, 1)])
     rim = np.outer(side, side) / side.sum() ** 2
     return ndimage.correlate(disk / disk.sum(), rim, mode="constant")
 
