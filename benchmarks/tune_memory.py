@@ -1,4 +1,4 @@
-"""When a layer with a memory should forget, found without the corruptions of the tables.
+"""When a layer with a memory should use it and when forget, found without the corruptions of the tables.
 
     python benchmarks/tune_memory.py resnet18 cifar100 --images cifar100.npz [--weights FILE]
 
@@ -22,7 +22,10 @@ ABRUPT, EACH = 2000, 20
 PLAIN = "leantta:sixteen:calibrated"
 METHODS = (
     PLAIN,
-    *(f"{PLAIN}:memory:agreement={agreement}" for agreement in (0.1, 0.2, 0.3, 0.5)),
+    *(
+        f"{PLAIN}:memory:agreement={agreement}:patience={patience}"
+        for agreement, patience in ((0.1, 1), (0.3, 1), (0.2, 8), (0.3, 8), (0.5, 8))
+    ),
 )
 
 

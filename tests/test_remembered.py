@@ -43,15 +43,17 @@ def expected(means, variances, var_s, mu_s, memory: StreamMemory):
             if along < memory.agreement * (remembered**2 / (var_s + 1e-6)).sum():
                 kept = []
         kept.append(i)
-        pooled_mean = means[kept].mean(0)
-        within, between = variances[kept].mean(0), means[kept].var(0)
-        found.append((pooled_mean - mu_s, within + between - var_s, len(kept)))
+        used = kept if len(kept) >= memory.patience else [i]
+        pooled_mean = means[used].mean(0)
+        within, between = variances[used].mean(0), means[used].var(0)
+        found.append((pooled_mean - mu_s, within + between - var_s, len(used)))
     return [np.array(column) for column in zip(*found, strict=True)]
 
 
 @pytest.mark.parametrize("agreement", [-1.0, 0.1, 0.5, 1.2])
-def test_without_a_limit_it_is_the_pool_of_the_inputs_since_the_change(agreement):
-    stats, memory = source(), StreamMemory(length=1e9, agreement=agreement)
+@pytest.mark.parametrize("patience", [1, 4])
+def test_without_a_limit_it_is_the_pool_of_the_inputs_since_the_change(agreement, patience):
+    stats, memory = source(), StreamMemory(length=1e9, agreement=agreement, patience=patience)
     mu_s, var_s = (value.double().numpy() for value in stats)
     shifts, variances = inputs(1, 24)
     means = mu_s + shifts
@@ -66,7 +68,7 @@ def test_without_a_limit_it_is_the_pool_of_the_inputs_since_the_change(agreement
 
 
 def test_a_limit_lets_the_past_fade():
-    memory = StreamMemory(length=3, agreement=-9.0)
+    memory = StreamMemory(length=3, agreement=-9.0, patience=1)
     stats = Stats(torch.zeros(1), torch.ones(1))
     deltas = torch.tensor([[1.0], [2.0], [6.0], [3.0]])
     found = Remembered(memory).follow(Shift(deltas, torch.zeros(4, 1)), stats)
@@ -82,8 +84,9 @@ def test_batches_make_no_difference(cuts, seed):
     shift = Shift(
         torch.from_numpy(means).float() - stats.mean, torch.from_numpy(variances).float() - stats.var
     )
-    whole = Remembered(StreamMemory()).follow(shift, stats)
-    state, parts = Remembered(StreamMemory()), []
+    memory = StreamMemory(patience=2)
+    whole = Remembered(memory).follow(shift, stats)
+    state, parts = Remembered(memory), []
     for mean, var in zip(shift.mean.split(cuts), shift.var.split(cuts), strict=True):
         parts.append(state.follow(Shift(mean, var), stats))
     assert_close(torch.cat([part.shift.mean for part in parts]), whole.shift.mean, atol=0)
@@ -103,7 +106,7 @@ def test_the_weight_of_many_is_that_of_a_prior_worth_some_inputs():
 @torch.no_grad()
 def test_a_layer_is_plain_at_first_and_after_a_change_and_after_forgetting():
     torch.manual_seed(0)
-    plain, layer = AdaptiveNorm2d(4), AdaptiveNorm2d(4, memory=StreamMemory())
+    plain, layer = AdaptiveNorm2d(4), AdaptiveNorm2d(4, memory=StreamMemory(patience=2))
     bright, dark = 2 + torch.rand(3, 4, 6, 6), -2 - torch.rand(1, 4, 6, 6)
     assert_close(layer(bright[:1]), plain(bright[:1]), atol=1e-6)
     with watch(layer) as readings:
@@ -120,3 +123,9 @@ def test_a_layer_is_plain_at_first_and_after_a_change_and_after_forgetting():
 def test_a_memory_of_nothing_is_refused(length):
     with pytest.raises(SettingError, match="at least one input"):
         StreamMemory(length=length)
+
+
+@pytest.mark.parametrize("patience", [0, 65, float("nan")])
+def test_a_patience_that_never_ends_is_refused(patience):
+    with pytest.raises(SettingError, match="patience is at least 1 and at most the length of the memory, 64"):
+        StreamMemory(patience=patience)

@@ -9,9 +9,10 @@ With `delta`, `var_t` of the input at hand and the memory's mean shift M of n in
     shift = (M, E - M^2 - var_s)                      variance within inputs and between them
     a_n   = n * a / (1 + (n - 1) * a)                 the gate's weight `a` for n inputs instead of one
 
-The gate sees the remembered shift; for the calibrated one D counts n times, as a mean of n scatters less.
-The last line is Bayes: a weight `a` for one input means a prior worth 1/a - 1 inputs. After a change n is 1,
-and the layer does exactly what it does without a memory.
+Until n reaches the memory's patience, the layer follows the input alone, as it does without a memory: inputs
+of different domains agree by chance, but seldom many in a row. From then on
+the gate sees the remembered shift; for the calibrated one D counts n times, as a mean of n scatters less.
+The last line is Bayes: a weight `a` for one input means a prior worth 1/a - 1 inputs.
 """
 
 from typing import NamedTuple
@@ -49,9 +50,10 @@ class Remembered:
         means, seconds, counts = [], [], []
         for delta, moment in zip(shift.mean, moments, strict=True):
             self._take(delta, moment, precision)
-            means.append(self.mean)
-            seconds.append(self.moment)
-            counts.append(self.count)
+            is_used = self.count >= self.memory.patience
+            means.append(self.mean if is_used else delta)
+            seconds.append(self.moment if is_used else moment)
+            counts.append(self.count if is_used else 1.0)
         mean, second = torch.stack(means), torch.stack(seconds)
         var = (second - mean.square()).clamp_min_(0).sub_(source.var)
         return Followed(Shift(mean, var), torch.tensor(counts, dtype=mean.dtype).unsqueeze(1))

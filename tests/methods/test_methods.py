@@ -74,9 +74,10 @@ def test_every_option_changes_the_result_and_is_recorded(changed, subject, image
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (None, StreamMemory()),
-        (StreamMemory(), StreamMemory(length=2)),
-        (StreamMemory(), StreamMemory(agreement=0.9)),
+        (None, StreamMemory(patience=1)),
+        (StreamMemory(patience=1), StreamMemory(patience=1, length=2)),
+        (StreamMemory(patience=1), StreamMemory(patience=1, agreement=0.9)),
+        (StreamMemory(patience=1), StreamMemory(patience=4)),
     ],
     ids=str,
 )
@@ -102,7 +103,7 @@ def test_what_follows_the_name_goes_before_the_options():
         "floor": 0.05,
         "ceiling": 0.4,
         "mixture_variance": False,
-        "memory": {"length": 8.0, "agreement": StreamMemory().agreement},
+        "memory": {"length": 8.0, "agreement": StreamMemory().agreement, "patience": StreamMemory().patience},
     }
     assert choose(text, options).label == text
 
