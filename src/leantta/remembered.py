@@ -10,8 +10,8 @@ With `delta`, `var_t` of the input at hand and the memory's mean shift M of n in
     a_n   = n * a / (1 + (n - 1) * a)                 the gate's weight `a` for n inputs instead of one
 
 Until n reaches the memory's patience, the layer follows the input alone, as it does without a memory: inputs
-of different domains agree by chance, but seldom many in a row. From then on
-the gate sees the remembered shift; for the calibrated one D counts n times, as a mean of n scatters less.
+of different domains agree by chance, but seldom many in a row. From then on the gate sees the remembered
+shift; for the calibrated one D counts n times, as a mean of n scatters less.
 The last line is Bayes: a weight `a` for one input means a prior worth 1/a - 1 inputs.
 """
 

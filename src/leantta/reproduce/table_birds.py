@@ -19,6 +19,7 @@ from leantta.reproduce.paper_cells import BIRDS
 from leantta.reproduce.protocol import (
     CALIBRATED,
     CALIBRATED_INT8,
+    EAGER,
     LEAN,
     LEAN_INT8,
     NONE,
@@ -43,6 +44,7 @@ ROWS = (
     LEAN_INT8,
     CALIBRATED,
     CALIBRATED_INT8,
+    EAGER,
 )
 
 

@@ -31,8 +31,8 @@ def select(selector: Selector, layers: Sequence[str]) -> list[str]:
 
     >>> select("half", ["bn1", "layer1.bn1", "layer1.bn2"])
     ['bn1']
-    >>> select("sixteen", [f"bn{i}" for i in range(52)])
-    ['bn0', 'bn3', 'bn6', 'bn8', 'bn11', 'bn14', 'bn17', 'bn19', 'bn22', 'bn25']
+    >>> select("sixteen", [f"bn{i}" for i in range(64)])[:5]
+    ['bn0', 'bn2', 'bn4', 'bn6', 'bn8']
     >>> select(["layer1.*"], ["bn1", "layer1.bn1", "layer1.bn2"])
     ['layer1.bn1', 'layer1.bn2']
     """
