@@ -125,7 +125,15 @@ def test_a_memory_of_nothing_is_refused(length):
         StreamMemory(length=length)
 
 
-@pytest.mark.parametrize("patience", [0, 65, float("nan")])
-def test_a_patience_that_never_ends_is_refused(patience):
-    with pytest.raises(SettingError, match="patience is at least 1 and at most the length of the memory, 64"):
+@pytest.mark.parametrize("patience", [0, float("nan")])
+def test_a_patience_of_less_than_one_input_is_refused(patience):
+    with pytest.raises(SettingError, match="from the first input on or later, got patience="):
         StreamMemory(patience=patience)
+
+
+def test_a_memory_shorter_than_its_patience_is_used_when_it_is_full():
+    stats = Stats(torch.zeros(1), torch.ones(1))
+    found = Remembered(StreamMemory(length=2, patience=8)).follow(
+        Shift(torch.ones(3, 1), torch.zeros(3, 1)), stats
+    )
+    assert found.counts[:, 0].tolist() == [1, 2, 2]

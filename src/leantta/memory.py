@@ -22,14 +22,15 @@ class StreamMemory:
 
     length: float = 64.0  # inputs that the running mean counts for, at most
     agreement: float = 0.3  # part of the remembered shift that an input must have, or the layer forgets
-    patience: float = 8.0  # inputs in a row that must agree before the layer follows their mean
+    patience: float = (
+        8.0  # inputs in a row that agree before the layer follows their mean, or `length` if less
+    )
 
     def __post_init__(self) -> None:
         """Refuse what is no memory."""
         if not self.length >= 1:
             raise SettingError(f"a memory holds at least one input, got length={self.length!r}")
-        if not 1 <= self.patience <= self.length:
+        if not self.patience >= 1:
             raise SettingError(
-                f"patience is at least 1 and at most the length of the memory, {self.length:g}; "
-                f"got patience={self.patience!r}"
+                f"a memory is used from the first input on or later, got patience={self.patience!r}"
             )

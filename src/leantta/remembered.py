@@ -48,9 +48,10 @@ class Remembered:
         precision = 1 / (source.var + DISTANCE_EPS)
         moments = shift.var + source.var + shift.mean.square()  # (n, c)
         means, seconds, counts = [], [], []
+        needed = min(self.memory.patience, self.memory.length)
         for delta, moment in zip(shift.mean, moments, strict=True):
             self._take(delta, moment, precision)
-            is_used = self.count >= self.memory.patience
+            is_used = self.count >= needed
             means.append(self.mean if is_used else delta)
             seconds.append(self.moment if is_used else moment)
             counts.append(self.count if is_used else 1.0)

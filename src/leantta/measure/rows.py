@@ -40,9 +40,7 @@ class Row:
 
     summary: str
     make: Callable[["Network"], Subject]
-    adapts: (
-        str | None
-    )  # which layers: none, sixteen, half or all; None if the method has another way to adapt
+    adapts: str | None  # which layers: none, sixteen, half or all; None if it adapts another way
     series: str | None = None  # the bars of the plot that it belongs to
     memory: Memory
     lacks: Lack = lambda: None  # beyond torch, which makes the files of all rows
@@ -164,9 +162,7 @@ def _paper(layers: str, engine: str) -> Row:
 
 ROWS: Mapping[str, Row] = {
     "ours-none": _native("none"),
-    "ours-sixteen": replace(
-        _native("sixteen"), series=None
-    ),  # the default; the plot is of the paper's fractions
+    "ours-sixteen": replace(_native("sixteen"), series=None),  # the default; the plot has the paper's parts
     "ours-half": _native("half"),
     "ours-all": _native("all"),
     "ours-half-portable": _portable("half"),
