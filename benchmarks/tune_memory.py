@@ -16,8 +16,8 @@ from tune_gate import FIRST, Sets, Tuning, main
 from leantta.data.datasets import Dataset
 
 OUTPUT = Path(__file__).resolve().parents[1] / "results" / "memory_tuning.json"
-ABRUPT, EACH = 2000, 20
-"""Images of the abrupt stream, and of each step of the gradual one."""
+EACH = 20
+"""Images of each step of the gradual stream; the abrupt one has the same images."""
 
 PLAIN = "leantta:sixteen:calibrated"
 METHODS = (
@@ -33,9 +33,8 @@ def streams(data: Dataset) -> Sets:
     """Return the two streams, images with their labels."""
     images, labels = data.images[FIRST:], data.labels[FIRST:]
     kinds = len(SHIFTS) * SEVERITIES
-    order = np.random.default_rng(0).permutation(ABRUPT)
-    abrupt = (shifted(images[:ABRUPT])[order], labels[:ABRUPT][order])
     count = 2 * kinds * EACH
+    abrupt = np.random.default_rng(0).permutation(count)
     made, place = shifted(images[:count]), np.arange(count).reshape(2 * EACH, kinds)
     up = np.arange(SEVERITIES)
     steps = []
@@ -44,8 +43,8 @@ def streams(data: Dataset) -> Sets:
         for step, column in enumerate(columns):
             half = slice(0, EACH) if step < SEVERITIES else slice(EACH, None)
             steps.append(place[half, column])
-    chosen = np.concatenate(steps)
-    return {"abrupt": abrupt, "gradual": (made[chosen], labels[:count][chosen])}
+    orders = {"abrupt": abrupt, "gradual": np.concatenate(steps)}
+    return {name: (made[order], labels[order]) for name, order in orders.items()}
 
 
 if __name__ == "__main__":
