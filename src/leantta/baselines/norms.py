@@ -71,7 +71,8 @@ class BatchNorm(SourceNorm):
             return x * 0 + along_channels(self.bias, x)
         if positions_of(x) >= MANY_POSITIONS:
             return F.group_norm(x, channels, self.weight, self.bias, self.eps)
-        wide, weight, bias = x.reshape(1, n * channels, -1), self.weight.repeat(n), self.bias.repeat(n)
+        weight, bias = (each if n == 1 else each.repeat(n) for each in (self.weight, self.bias))
+        wide = x.reshape(1, n * channels, -1)
         return F.batch_norm(wide, None, None, weight, bias, training=True, eps=self.eps).view(x.shape)
 
 
