@@ -17,17 +17,18 @@ import torch
 from held_back import shifted
 
 from leantta.data.cifar import load_images
-from leantta.data.datasets import Dataset, Labels, Pixels, dataset_info, model_inputs
+from leantta.data.datasets import Dataset, Inputs, Labels, dataset_info, model_inputs
 from leantta.evaluate.machine import describe_machine, loaded_versions
 from leantta.evaluate.predictor import Predictor
 from leantta.files import replacing, sha256_of
+from leantta.gates import CalibratedGate
 from leantta.methods.options import MethodOptions
 from leantta.methods.subject import Subject
 from leantta.methods.table import choose
 from leantta.methods.torch_predictor import TorchPredictor
 from leantta.models.pretrained import pretrained
 from leantta.models.weights import find_weights
-from leantta.nn import watch
+from leantta.nn import AdaptiveNorm, watch
 from leantta.progress import Bar
 from leantta.tables import markdown
 
@@ -44,9 +45,11 @@ METHODS = (
         f"leantta:{layers}:calibrated:floor={floor}:ceiling=0.4"
         for layers, floor in (("half", 0), ("half", 0.1), ("sixteen", 0), ("sixteen", 0.075))
     ),
+    "leantta:sixteen:calibrated",
 )
 
-Sets = Mapping[str, tuple[Pixels, Labels]]
+Sets = Mapping[str, tuple[Inputs, Labels]]
+"""By name: inputs as a stream gives them, with their labels."""
 
 
 class Tuning(NamedTuple):
@@ -66,24 +69,32 @@ class Loaded(NamedTuple):
     subject: Subject
 
 
-def right(predictor: Predictor, images: Pixels, labels: np.ndarray, label: str) -> str:
-    """Return a 1 for each image that is classified correctly, a 0 for the others."""
+def right(predictor: Predictor, inputs: Inputs, labels: Labels, label: str) -> str:
+    """Return a 1 for each input that is classified correctly, a 0 for the others."""
     predictor.reset()
     found = []
     progress = Bar(label)
     for start in range(0, len(labels), BATCH):
-        logits = predictor.predict(model_inputs(images[start : start + BATCH]))
-        found.append(logits.argmax(axis=1) == labels[start : start + BATCH])
+        logits = predictor.predict(inputs[start : start + BATCH])
+        decided = logits.argmax(axis=1) if logits.shape[1] > 1 else logits[:, 0] > 0
+        found.append(decided == labels[start : start + BATCH])
         progress(min(start + BATCH, len(labels)), len(labels))
     return "".join("1" if each else "0" for each in np.concatenate(found))
 
 
-def mean_weight(predictor: Predictor, images: Pixels) -> float:
-    """Return the mean weight of the adapting layers, over some of the images: how far they follow."""
+def mean_weight(predictor: Predictor, inputs: Inputs) -> float:
+    """Return the mean weight of the adapting layers, over some of the inputs: how far they follow."""
     assert isinstance(predictor, TorchPredictor)
     with watch(predictor.model) as readings:
-        predictor.predict(model_inputs(images[:WATCHED]))
+        predictor.predict(inputs[:WATCHED])
     return float(np.mean([float(reading.weight.mean()) for reading in readings.values()] or [0.0]))
+
+
+def ceiling(predictor: Predictor) -> float | None:
+    """Return the ceiling of the calibrated gate, which may have been lowered to fit the network."""
+    assert isinstance(predictor, TorchPredictor)
+    gates = [layer.gate for layer in predictor.model.modules() if isinstance(layer, AdaptiveNorm)]
+    return gates[0].ceiling if gates and isinstance(gates[0], CalibratedGate) else None
 
 
 def loaded(told: argparse.Namespace) -> Loaded:
@@ -108,15 +119,14 @@ def clean_and_shifted(data: Dataset) -> Sets:
     """Return what gates are compared on: images with a shift, and others as they are."""
     middle, last = FIRST + SHIFTED, FIRST + SHIFTED + CLEAN
     return {
-        "shifted": (shifted(data.images[FIRST:middle]), data.labels[FIRST:middle]),
-        "clean": (data.images[middle:last], data.labels[middle:last]),
+        "shifted": (model_inputs(shifted(data.images[FIRST:middle])), data.labels[FIRST:middle]),
+        "clean": (model_inputs(data.images[middle:last]), data.labels[middle:last]),
     }
 
 
-def run_rows(tuning: Tuning, network: Loaded, make: Callable[[Dataset], Sets]) -> None:
+def run_rows(tuning: Tuning, network: Loaded, sets: Sets) -> None:
     """Run what the output has not, keeping it after each method."""
     model, data, sha256, subject = network
-    sets = make(data)
     for method in tuning.methods:
         done = _read(tuning.output)
         if any(row["weights_sha256"] == sha256 and row["method"] == method for row in done["rows"]):
@@ -127,10 +137,11 @@ def run_rows(tuning: Tuning, network: Loaded, make: Callable[[Dataset], Sets]) -
             "dataset": data.name,
             "method": method,
             "weights_sha256": sha256,
+            "ceiling": ceiling(predictor),
         }
-        for name, (images, labels) in sets.items():
-            row[f"{name} weight"] = mean_weight(predictor, images)
-            row[name] = right(predictor, images, labels, f"{model} {data.name} {method} {name}")
+        for name, (inputs, labels) in sets.items():
+            row[f"{name} weight"] = mean_weight(predictor, inputs)
+            row[name] = right(predictor, inputs, labels, f"{model} {data.name} {method} {name}")
         done = _read(tuning.output) | {"machine": describe_machine(), "versions": loaded_versions()}
         done["rows"].append(row)
         with replacing(tuning.output) as part:
@@ -180,7 +191,8 @@ def main(doc: str | None, tuning: Tuning, base: str, make: Callable[[Dataset], S
     if not told.show:
         if told.model is None:
             parser.error("which model?")
-        run_rows(tuning, loaded(told), make)
+        network = loaded(told)
+        run_rows(tuning, network, make(network.data))
     print(table_of(tuning, base))
 
 

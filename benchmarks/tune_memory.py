@@ -13,7 +13,7 @@ import numpy as np
 from held_back import SEVERITIES, SHIFTS, shifted
 from tune_gate import FIRST, Sets, Tuning, main
 
-from leantta.data.datasets import Dataset
+from leantta.data.datasets import Dataset, model_inputs
 
 OUTPUT = Path(__file__).resolve().parents[1] / "results" / "memory_tuning.json"
 EACH = 20
@@ -24,7 +24,7 @@ METHODS = (
     PLAIN,
     *(
         f"{PLAIN}:memory:agreement={agreement}:patience={patience}"
-        for agreement, patience in ((0.1, 1), (0.3, 1), (0.2, 8), (0.3, 8), (0.5, 8))
+        for agreement, patience in ((0.1, 1), (0.3, 1), (0.2, 8), (0.3, 8), (0.5, 8), (0.3, 16))
     ),
 )
 
@@ -44,7 +44,7 @@ def streams(data: Dataset) -> Sets:
             half = slice(0, EACH) if step < SEVERITIES else slice(EACH, None)
             steps.append(place[half, column])
     orders = {"abrupt": abrupt, "gradual": np.concatenate(steps)}
-    return {name: (made[order], labels[order]) for name, order in orders.items()}
+    return {name: (model_inputs(made[order]), labels[order]) for name, order in orders.items()}
 
 
 if __name__ == "__main__":

@@ -42,17 +42,23 @@ class CalibratedGate:
 
     floor: float = 0.0  # a0: weight for an input like the training data
     ceiling: float = 0.4  # a1: weight for an input infinitely far from it
+    budget: float | None = None  # clean accuracy it may cost; a larger ceiling is lowered when it is put on
 
     def __post_init__(self) -> None:
         """Refuse values outside [0, 1] or in the wrong order."""
         _check_unit("floor", self.floor)
         _check_unit("ceiling", self.ceiling)
+        if self.budget is not None:
+            _check_unit("budget", self.budget)
         if self.floor > self.ceiling:
             raise SettingError(f"floor must not exceed ceiling, got {self.floor!r} > {self.ceiling!r}")
 
 
 Gate = PaperGate | CalibratedGate
 GateName = Literal["paper", "calibrated"]
+
+DEFAULT_GATE = CalibratedGate(budget=0.005)
+"""Where source images are at hand. A gate whose floor or ceiling is given is taken as it is."""
 
 
 def gate_of(gate: Gate | GateName) -> Gate:
@@ -63,7 +69,7 @@ def gate_of(gate: Gate | GateName) -> Gate:
     """
     if isinstance(gate, PaperGate | CalibratedGate):
         return gate
-    defaults: dict[str, Gate] = {"paper": PaperGate(), "calibrated": CalibratedGate()}
+    defaults: dict[str, Gate] = {"paper": PaperGate(), "calibrated": DEFAULT_GATE}
     if gate not in defaults:
         raise SettingError(f"no gate is called {gate!r}; the gates are {', '.join(defaults)}")
     return defaults[gate]

@@ -22,7 +22,7 @@ class StreamMemory:
 
     length: float = 64.0  # inputs that the running mean counts for, at most
     agreement: float = 0.3  # part of the remembered shift that an input must have, or the layer forgets
-    patience: float = 8.0  # inputs in a row that agree before it is used; `length` if that is less
+    patience: float = 16.0  # inputs in a row that agree before it is used; `length` if that is less
 
     def __post_init__(self) -> None:
         """Refuse what is no memory."""

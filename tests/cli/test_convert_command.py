@@ -95,6 +95,12 @@ def test_every_option_reaches_the_file(own_model: str, run: Run, tmp_path: Path)
     assert info.gate == leantta.CalibratedGate(floor=0.2, ceiling=0.6)
     assert info.input == InputInfo("tensor", (3, 16, 16))
     assert (info.classes, info.shift and info.shift.images) == (None, 18)
+    done = run(
+        *("convert", own_model, "--calibration", "floats.npy", "-o", "x.onnx"),
+        *("--adapt", "all", "--budget", 1),
+    )
+    assert "weights from 0 to 0.4, to cost at most 100 points" in done.stdout
+    assert read_info(read_container("x.onnx")).gate == leantta.CalibratedGate(budget=1.0)
     image = pytest.importorskip("PIL.Image")
     (tmp_path / "photos").mkdir()
     for i in range(17):

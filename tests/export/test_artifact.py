@@ -90,3 +90,4 @@ def test_gates_are_told_by_the_names_of_their_settings() -> None:
     assert gate_settings(PaperGate(tau=0.8, lam=0.7)) == {"name": "paper", "tau": 0.8, "lambda": 0.7}
     told = gate_settings(CalibratedGate(floor=0.0, ceiling=0.5))
     assert told == {"name": "calibrated", "floor": 0.0, "ceiling": 0.5}
+    assert gate_settings(CalibratedGate(floor=0.0, ceiling=0.5, budget=0.01)) == {**told, "budget": 0.01}

@@ -108,6 +108,16 @@ def test_what_follows_the_name_goes_before_the_options():
     assert choose(text, options).label == text
 
 
+def test_a_gate_has_its_budget_unless_its_ends_are_told():
+    def gate(text):
+        settings = choose(text, MethodOptions()).settings(10)
+        return settings["floor"], settings["ceiling"], settings.get("budget")
+
+    assert gate("leantta:half") == gate("leantta:half:calibrated") == (0.0, 0.4, 0.005)
+    assert gate("leantta:half:calibrated:ceiling=0.3") == (0.0, 0.3, None)
+    assert gate("leantta:half:ceiling=0.8:budget=0.02") == (0.0, 0.8, 0.02)
+
+
 def test_labels_say_which_layers():
     options = MethodOptions(layers=["bn1", "layer1.*"])
     labels = [

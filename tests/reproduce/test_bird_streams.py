@@ -43,7 +43,7 @@ def setting(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Se
 
 def test_there_is_a_job_for_each_row_and_column(setting: Setting) -> None:
     names = [job.name for job in table_birds.TARGET.jobs(setting)]
-    assert len(names) == len(set(names)) == len(table_birds.ROWS) * len(HEARD)
+    assert len(names) == len(set(names)) == len(table_birds.OURS) * len(HEARD)
     assert "vggish capuchin clean none batch 16 seed 0" in names
     assert CELLS == 35
 

@@ -4,12 +4,22 @@ from pathlib import Path
 
 import pytest
 
+from leantta.gates import CalibratedGate, PaperGate
 from leantta.progress import silent
 from leantta.reproduce import at_hand, model_files
 from leantta.reproduce.accuracy import accuracy_job
 from leantta.reproduce.protocol import NONE_INT8, cell_run
 from leantta.reproduce.run_record import record_of
 from leantta.reproduce.target import Setting
+
+
+def test_a_ceiling_that_was_lowered_to_fit_is_no_other_gate() -> None:
+    asked = CalibratedGate(ceiling=0.4, budget=0.005)
+    assert model_files._is_from(CalibratedGate(ceiling=0.2, budget=0.005), asked)
+    assert not model_files._is_from(CalibratedGate(ceiling=0.2, budget=0.01), asked)
+    assert not model_files._is_from(CalibratedGate(ceiling=0.4), asked)
+    assert not model_files._is_from(PaperGate(), asked)
+    assert not model_files._is_from(CalibratedGate(ceiling=0.2), CalibratedGate(ceiling=0.4))
 
 
 def test_a_file_is_made_run_and_not_taken_for_one_of_other_weights(

@@ -50,8 +50,12 @@ def test_what_may_be_absent_is_absent(tmp_path: Path) -> None:
 
 
 def test_the_other_gate(tmp_path: Path) -> None:
-    info = info_with(tmp_path, {"gate": {"name": "calibrated", "floor": 0.1, "ceiling": 0.4}})
-    assert info.gate == CalibratedGate(floor=0.1, ceiling=0.4)
+    told: dict[str, Any] = {"name": "calibrated", "floor": 0.1, "ceiling": 0.4}
+    assert info_with(tmp_path, {"gate": told}).gate == CalibratedGate(floor=0.1, ceiling=0.4)
+    fitted = info_with(tmp_path, {"gate": {**told, "budget": 0.01}})
+    assert fitted.gate == CalibratedGate(floor=0.1, ceiling=0.4, budget=0.01)
+    with pytest.raises(ArtifactError, match=r"'gate\.budget' must be a finite number"):
+        info_with(tmp_path, {"gate": {**told, "budget": "little"}})
 
 
 FIELDS = [

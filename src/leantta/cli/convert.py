@@ -79,6 +79,7 @@ def convert(
     lam: float | None,
     floor: float | None,
     ceiling: float | None,
+    budget: float | None,
     precision: str,
     portable: bool,
     kind: str,
@@ -119,7 +120,7 @@ def convert(
         calibration=calibration,
         output=output,
         layers=parse_selector(layers),
-        gate=options.gate_from(gate, tau, lam, floor, ceiling),
+        gate=options.gate_from(gate, tau, lam, floor, ceiling, budget),
         options=FileOptions(precision=precision, portable=portable, input=kind, observer=observer),  # type: ignore[arg-type] # click has checked them
         images=images,
         size=options.height_and_width(size),

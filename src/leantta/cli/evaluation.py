@@ -66,6 +66,7 @@ def evaluation(
     lam: float | None,
     floor: float | None,
     ceiling: float | None,
+    budget: float | None,
     mixture_variance: bool,
     seeds: str,
     batch_size: int,
@@ -126,7 +127,7 @@ def evaluation(
         batch_size=batch_size,
         options=MethodOptions(
             layers=parse_selector(layers),
-            gate=options.gate_from(gate, tau, lam, floor, ceiling),
+            gate=options.gate_from(gate, tau, lam, floor, ceiling, budget),
             mixture_variance=mixture_variance,
         ),
         per_cell=per_cell,

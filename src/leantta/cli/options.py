@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
-from leantta.gates import CalibratedGate, Gate, PaperGate
+from leantta.gates import DEFAULT_GATE, CalibratedGate, Gate, PaperGate
 from leantta.surgery.select import DEFAULT_LAYERS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -60,6 +60,13 @@ def gate_options(command: Command) -> Command:
             ),
             click.option("--floor", type=float, help="Calibrated gate: least weight. [default: 0]"),
             click.option("--ceiling", type=float, help="Calibrated gate: largest weight. [default: 0.4]"),
+            click.option(
+                "--budget",
+                type=float,
+                help="Calibrated gate: share of clean accuracy that adapting may cost, judged by the\n"
+                "model's own probabilities on source images; the ceiling is lowered until it does\n"
+                "not. [default: 0.005; no limit if --floor or --ceiling is given]",
+            ),
         ]
     ):
         command = option(command)
@@ -67,18 +74,25 @@ def gate_options(command: Command) -> Command:
 
 
 def gate_from(
-    gate: str, tau: float | None, lam: float | None, floor: float | None, ceiling: float | None
+    gate: str,
+    tau: float | None,
+    lam: float | None,
+    floor: float | None,
+    ceiling: float | None,
+    budget: float | None,
 ) -> Gate:
     """Return the gate that the options mean; an option of the other gate is wrong usage."""
     paper = {"tau": tau, "lam": lam}
-    calibrated = {"floor": floor, "ceiling": ceiling}
+    calibrated = {"floor": floor, "ceiling": ceiling, "budget": budget}
     own, other = (paper, calibrated) if gate == "paper" else (calibrated, paper)
     if any(value is not None for value in other.values()):
-        names = " and ".join("--" + ("lambda" if name == "lam" else name) for name in other)
+        names = ", ".join("--" + ("lambda" if name == "lam" else name) for name in other)
         wanted = "calibrated" if gate == "paper" else "paper"
         raise click.UsageError(f"{names} need --gate {wanted}; this is --gate {gate}.")
     given = {name: value for name, value in own.items() if value is not None}
-    return PaperGate(**given) if gate == "paper" else CalibratedGate(**given)
+    if gate == "paper":
+        return PaperGate(**given)
+    return CalibratedGate(**given) if given else DEFAULT_GATE
 
 
 def parts(text: str) -> list[str]:

@@ -63,7 +63,8 @@ def gate_settings(gate: Gate) -> dict[str, Any]:
     """Return a gate as plain values."""
     if isinstance(gate, PaperGate):
         return {"name": "paper", "tau": gate.tau, "lambda": gate.lam}
-    return {"name": "calibrated", "floor": gate.floor, "ceiling": gate.ceiling}
+    told: dict[str, Any] = {"name": "calibrated", "floor": gate.floor, "ceiling": gate.ceiling}
+    return told if gate.budget is None else {**told, "budget": gate.budget}
 
 
 def selftest_input(like: Array) -> Array:

@@ -36,9 +36,8 @@ from leantta.quantize.nhwc import write_nhwc
 from leantta.quantize.observers import ObserverName, observer_of
 from leantta.quantize.params import Range
 from leantta.quantize.qdq import inlined, write_qdq
-from leantta.surgery.apply import apply
+from leantta.surgery.apply import apply, calibrated
 from leantta.surgery.layers import unwrap
-from leantta.surgery.observe import observe
 from leantta.surgery.plan import Action, Plan, plan
 from leantta.surgery.select import DEFAULT_LAYERS, Selector
 
@@ -191,7 +190,7 @@ class _Making:
         spreads = None
         if isinstance(self.gate, CalibratedGate) and self.plan.named(Action.ADAPT):
             source = torch.from_numpy(self.inputs)
-            spreads = observe(unwrap(self.model), source, progress=progress("gate"))
+            self.gate, spreads = calibrated(self.model, self.plan, self.gate, source, progress=progress)
         return apply(self.model, self.plan, gate=self.gate, spreads=spreads)
 
     def _written(self, exact: Graph, progress: Callable[[str], Progress]) -> Graph:
@@ -268,6 +267,7 @@ class _Making:
         return Conversion(
             path=output,
             plan=self.plan,
+            gate=self.gate if self.layers else None,
             precision=self.options.precision,
             size_bytes=size_bytes,
             weight_bytes=sum(

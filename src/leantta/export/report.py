@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from leantta.gates import DEFAULT_GATE, CalibratedGate, Gate
 from leantta.surgery.plan import Action, Plan
 from leantta.tables import render
 
@@ -13,6 +14,7 @@ class Conversion:
 
     path: Path
     plan: Plan
+    gate: Gate | None  # as it was fitted to the model; None: nothing adapts
     precision: str
     size_bytes: int
     weight_bytes: int  # of the weights alone
@@ -33,6 +35,7 @@ class Conversion:
                 "layers",
                 f"{counts[Action.ADAPT]} adapt, {counts[Action.FUSE]} fused, {counts[Action.KEEP]} kept",
             ],
+            *([["gate", _described(self.gate)]] if self.gate is not None else []),
             [
                 "size",
                 f"{self.size_bytes / 1e6:.2f} MB, {ratio:.3f} times the weights alone",
@@ -50,3 +53,13 @@ class Conversion:
         if self.empty:
             rows.append(["note", f"{len(self.empty)} tensors stayed zero, e.g. {self.empty[0]}"])
         return render(["", "result"], rows)
+
+
+def _described(gate: Gate) -> str:
+    if not isinstance(gate, CalibratedGate):
+        return f"paper, tau {gate.tau:g}, lambda {gate.lam:g}"
+    found = f"calibrated, weights from {gate.floor:g} to {gate.ceiling:g}"
+    if gate.budget is None:
+        return found
+    lowered = "lowered " if gate.ceiling < DEFAULT_GATE.ceiling else ""
+    return f"{found}, {lowered}to cost at most {100 * gate.budget:g} points of clean accuracy"

@@ -20,7 +20,7 @@ from leantta.export.convert import FileOptions, convert
 from leantta.export.report import Conversion
 from leantta.export.sound import read_features
 from leantta.files import existing, sha256_of
-from leantta.gates import CalibratedGate, Gate
+from leantta.gates import DEFAULT_GATE, CalibratedGate, Gate
 from leantta.graph.ir import Array
 from leantta.methods.torch_predictor import TorchPredictor
 from leantta.models.pretrained import pretrained
@@ -48,7 +48,7 @@ class Request:
     weights: Path | None = None
     dataset: str = "cifar10"
     layers: Selector = DEFAULT_LAYERS
-    gate: Gate = CalibratedGate()
+    gate: Gate = DEFAULT_GATE
     options: FileOptions = FileOptions()
     images: int = 512  # calibration images to use, at most
     size: tuple[int, int] | None = None  # height and width of the input, for image files

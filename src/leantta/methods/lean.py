@@ -74,6 +74,8 @@ def _with_field(options: MethodOptions, word: str) -> MethodOptions:
         raise SettingError(f"leantta: {key} is a number, got {value!r}") from e
     if hasattr(options.gate, key):
         gate: Gate = replace(options.gate, **{key: number})  # type: ignore[arg-type]
+        if isinstance(gate, CalibratedGate) and key != "budget":
+            gate = replace(gate, budget=None)  # as it is asked for
         return replace(options, gate=gate)
     return replace(options, memory=replace(options.memory or StreamMemory(), **{key: number}))
 
@@ -83,7 +85,7 @@ def _settings(options: MethodOptions) -> dict[str, object]:
     return {
         "layers": layers if isinstance(layers, str | int | float) else list(layers),
         "gate": type(options.gate).__name__,
-        **asdict(options.gate),
+        **{key: value for key, value in asdict(options.gate).items() if value is not None},
         "mixture_variance": options.mixture_variance,
         **({} if options.memory is None else {"memory": asdict(options.memory)}),
     }

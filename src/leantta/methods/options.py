@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from leantta.gates import CalibratedGate, Gate
+from leantta.gates import DEFAULT_GATE, Gate
 from leantta.memory import StreamMemory
 from leantta.surgery.select import DEFAULT_LAYERS, Selector
 
@@ -12,6 +12,6 @@ class MethodOptions:
     """The settings of LeanTTA where a method's text does not give them; baselines bring their own."""
 
     layers: Selector = DEFAULT_LAYERS
-    gate: Gate = CalibratedGate()
+    gate: Gate = DEFAULT_GATE
     mixture_variance: bool = False
     memory: StreamMemory | None = None

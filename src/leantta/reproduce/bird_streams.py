@@ -14,8 +14,8 @@ CELLS = len(SOUND_SHIFTS) * len(SEVERITIES)
 
 HEARD: Mapping[str, tuple[str, str, Mapping[Scale, int], int]] = {
     "clean": ("esc50", "clean", {"quick": 124, "full": 124}, 1),
-    "abrupt": ("esc50", "abrupt", {"quick": 6, "full": 25}, CELLS),
-    "gradual": ("esc50", "gradual", {"quick": 3, "full": 25}, 2 * CELLS),
+    "abrupt": ("esc50", "abrupt", {"quick": 4, "full": 25}, CELLS),
+    "gradual": ("esc50", "gradual", {"quick": 2, "full": 25}, 2 * CELLS),
     "other corpus": ("capuchin", "clean", {"quick": 217, "full": 434}, 1),
 }
 """Each column: the dataset, the stream, how many clips of a cell or step, and how many of these there are."""

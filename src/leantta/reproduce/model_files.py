@@ -4,13 +4,14 @@ A kind says which layers adapt and by which gate, as in the table of methods: `n
 `sixteen:calibrated`.
 """
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leantta.data.datasets import learnt_from
 from leantta.errors import ArtifactError
-from leantta.gates import Gate, gate_of
+from leantta.gates import CalibratedGate, Gate, gate_of
 from leantta.progress import Progress
 from leantta.reproduce.at_hand import checkpoint_sha256
 from leantta.reproduce.costs import CONVERTING_SECONDS
@@ -68,9 +69,16 @@ def _is_made(model: str, dataset: str, kind: str, setting: Setting) -> bool:
         info = read_info(read_container(path))
     except ArtifactError:
         return False  # it is made anew
-    if info.gate not in (None, layers_and_gate(kind)[1]):
+    if info.gate is not None and not _is_from(info.gate, layers_and_gate(kind)[1]):
         return False
     return info.weights_sha256 == checkpoint_sha256(model, dataset)
+
+
+def _is_from(made: Gate, asked: Gate) -> bool:
+    """Tell whether a gate is the one that was asked for, but for a ceiling that was lowered to fit."""
+    if isinstance(made, CalibratedGate) and isinstance(asked, CalibratedGate) and asked.budget is not None:
+        made = replace(made, ceiling=asked.ceiling)
+    return made == asked
 
 
 def _make(model: str, dataset: str, kind: str, setting: Setting, progress: Progress) -> None:

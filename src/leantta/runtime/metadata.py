@@ -227,7 +227,8 @@ def _gate(part: Fields) -> Gate:
     try:
         if part.text("name", of=("paper", "calibrated")) == "paper":
             return PaperGate(tau=part.number("tau"), lam=part.number("lambda"))
-        return CalibratedGate(floor=part.number("floor"), ceiling=part.number("ceiling"))
+        budget = part.number("budget") if "budget" in part.values else None
+        return CalibratedGate(floor=part.number("floor"), ceiling=part.number("ceiling"), budget=budget)
     except SettingError as e:
         raise ArtifactError(f"{part.path} has wrong metadata: 'gate': {e}. Convert the model again.") from e
 

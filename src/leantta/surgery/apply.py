@@ -1,7 +1,7 @@
 """Carry out a plan: a new model comes out, the one given is untouched."""
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from torch import Tensor, nn
 
@@ -10,6 +10,8 @@ from leantta.functional import Spread, wide
 from leantta.gates import CalibratedGate, Gate, GateName, gate_of
 from leantta.memory import StreamMemory
 from leantta.nn import AdaptiveNorm, ChannelAffine
+from leantta.progress import Progress, silent
+from leantta.surgery.budget import fitted
 from leantta.surgery.fuse import fuse
 from leantta.surgery.layers import (
     BatchNorm,
@@ -20,7 +22,7 @@ from leantta.surgery.layers import (
     source_stats,
     unwrap,
 )
-from leantta.surgery.observe import observe
+from leantta.surgery.observe import batches_of, observe
 from leantta.surgery.plan import Action, Plan, plan
 from leantta.surgery.select import DEFAULT_LAYERS, Selector
 from leantta.surgery.trace import Inputs
@@ -40,7 +42,8 @@ def adapt(
     """Return a copy of the model whose selected BatchNorm layers adapt to each input; the others are fused.
 
     `example` is an input the model runs on. With `calibration`, source images as the model takes them (one
-    tensor or batches), the gate is the calibrated one, without them the paper's. With a `memory` the layers
+    tensor or batches), the gate is the calibrated one, without them the paper's. If the gate has a budget,
+    as the calibrated one has by default, its ceiling is lowered until it keeps it. With a `memory` the layers
     remember the inputs before, until `leantta.nn.forget`; without, a call leaves no trace. See `plan` for
     what each layer will do and why.
 
@@ -55,7 +58,14 @@ def adapt(
     if isinstance(chosen, CalibratedGate):
         if calibration is None:
             raise SettingError("the calibrated gate needs source images: pass calibration=images")
-        spreads = observe(unwrap(model), calibration)
+        chosen, spreads = calibrated(
+            model,
+            decisions,
+            chosen,
+            calibration,
+            mixture_variance=mixture_variance,
+            adapt_vectors=adapt_vectors,
+        )
     elif calibration is not None:
         raise SettingError("the paper's gate uses no calibration images; leave out one of the two")
     return apply(
@@ -67,6 +77,32 @@ def adapt(
         adapt_vectors=adapt_vectors,
         memory=memory,
     )
+
+
+def calibrated(
+    model: nn.Module,
+    plan: Plan,
+    gate: CalibratedGate,
+    images: Tensor | Iterable[Tensor],
+    *,
+    mixture_variance: bool = False,
+    adapt_vectors: bool = False,
+    progress: Callable[[str], Progress] = lambda _: silent,
+) -> tuple[CalibratedGate, dict[str, Spread]]:
+    """Return the gate with a ceiling that keeps its budget, and how source images scatter in each layer."""
+    batches = batches_of(images)
+    spreads = observe(unwrap(model), batches, progress=progress("gate"))
+    if gate.budget is None:
+        return gate, spreads
+    trial = apply(
+        model,
+        plan,
+        gate=gate,
+        spreads=spreads,
+        mixture_variance=mixture_variance,
+        adapt_vectors=adapt_vectors,
+    )
+    return fitted(unwrap(model), trial, gate, batches, progress=progress("ceiling")), spreads
 
 
 def apply(

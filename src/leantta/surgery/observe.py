@@ -34,7 +34,7 @@ def observe(
     """
     model = copy.deepcopy(unwrap(model)).eval()  # hooks and modes are the copy's
     norms = batchnorms(model)
-    batches = list(images.split(BATCH)) if isinstance(images, Tensor) else list(images)
+    batches = batches_of(images)
     total = sum(len(batch) for batch in batches)
     if total == 0:
         raise DataError("no images were given to measure the layers on; some hundreds are usual")
@@ -72,6 +72,11 @@ def observe(
         name: F.Spread(*((value / counts[name]).clamp_min(FLOOR).float() for value in squares))
         for name, squares in sums.items()
     }
+
+
+def batches_of(images: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    """Return images in batches, such as are given or of a usual size."""
+    return list(images.split(BATCH)) if isinstance(images, Tensor) else list(images)
 
 
 def shifts(field: Mapping[str, F.Spread], source: Mapping[str, F.Spread]) -> dict[str, float]:

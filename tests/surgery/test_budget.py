@@ -1,0 +1,136 @@
+"""What adapting costs on source images, and how large the ceiling may be for it."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor, nn
+from zoo import trained
+
+from leantta.gates import DEFAULT_GATE, CalibratedGate, Gate, PaperGate
+from leantta.memory import StreamMemory
+from leantta.nn import AdaptiveNorm
+from leantta.surgery.apply import adapt
+from leantta.surgery.budget import PARTS, cost
+from reference import assert_close
+
+IMAGES = torch.randn(96, 3, 12, 12, generator=torch.Generator().manual_seed(3))
+IMAGES[::3] *= torch.linspace(0.2, 3, 32).view(-1, 1, 1, 1)  # some are unlike the others
+
+
+def network() -> nn.Sequential:
+    """Return a network whose decisions on the images are many and close."""
+    torch.manual_seed(5)
+    made = nn.Sequential(
+        *(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8), nn.ReLU()),
+        *(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 5)),
+    )
+    trained(made)
+    head = made[-1]
+    assert isinstance(head, nn.Linear)
+    with torch.no_grad():
+        scores = made(IMAGES)
+        head.bias.sub_(scores.mean(0))
+        for values in (head.weight, head.bias):
+            values.mul_(2 / scores.std(0).mean())
+    return made
+
+
+def ceilings(model: nn.Module) -> set[float]:
+    return {gate.ceiling for gate in gates(model) if isinstance(gate, CalibratedGate)}
+
+
+def gates(model: nn.Module) -> set[Gate]:
+    return {layer.gate for layer in model.modules() if isinstance(layer, AdaptiveNorm)}
+
+
+def costs(before: Tensor, after: Tensor) -> float:
+    """The same, one image after the other, in numpy."""
+    total = 0.0
+    for one, other in zip(before.double().numpy(), after.double().numpy(), strict=True):
+        if len(one) == 1:
+            yes = 1 / (1 + np.exp(-one[0]))
+            p, first, then = [1 - yes, yes], int(one[0] > 0), int(other[0] > 0)
+        else:
+            p, first, then = np.exp(one) / np.exp(one).sum(), int(np.argmax(one)), int(np.argmax(other))
+        total += p[first] - p[then]
+    return total / len(before)
+
+
+@given(st.integers(1, 7), st.integers(1, 20), st.integers(0, 1000))
+def test_the_cost_is_what_the_model_expects_to_lose(classes, count, seed):
+    before, after = torch.randn(2, count, classes, generator=torch.Generator().manual_seed(seed)) * 3
+    assert_close(cost(before, after), costs(before, after), atol=1e-6)
+    assert cost(before, before) == 0
+    assert 0 <= cost(before, after) <= 1
+
+
+@pytest.mark.parametrize("budget", [0.0, 0.002, 0.01, 0.05, 1.0])
+def test_the_ceiling_is_the_largest_that_keeps_the_budget(budget):
+    model = network()
+    with torch.no_grad():
+        before = model(IMAGES)
+        spent = []
+        for part in PARTS:
+            gate = CalibratedGate(ceiling=0.8 * part)
+            spent.append(
+                costs(before, adapt(model, IMAGES[:2], "all", gate=gate, calibration=IMAGES)(IMAGES))
+            )
+    assert spent[0] > 0.05  # so that there is something to choose
+    wanted = next(0.8 * part for part, each in zip(PARTS, spent, strict=True) if each <= budget)
+    gate = CalibratedGate(ceiling=0.8, budget=budget)
+    lean = adapt(model, IMAGES[:2], "all", gate=gate, calibration=IMAGES)
+    assert list(ceilings(lean)) == pytest.approx([wanted])
+
+
+def test_batches_and_a_memory_make_no_difference_and_the_model_stays():
+    model = network().train()
+    before = copy.deepcopy(model.state_dict())
+    gate = CalibratedGate(ceiling=0.8, budget=0.01)
+    made = [
+        adapt(model, IMAGES[:2], "all", gate=gate, calibration=images, memory=memory)
+        for images, memory in (
+            (IMAGES, None),
+            (iter(IMAGES.split(7)), None),
+            (IMAGES, StreamMemory(patience=1)),
+        )
+    ]
+    assert len(ceilings(made[0])) == 1
+    assert ceilings(made[0]) == ceilings(made[1]) == ceilings(made[2]) != {0.8}
+    remembered = [layer.remembered for layer in made[2].modules() if isinstance(layer, AdaptiveNorm)]
+    assert all(each is not None and each.count == 0 for each in remembered)
+    assert model.training
+    assert all(torch.equal(before[key], value) for key, value in model.state_dict().items())
+
+
+class Maps(nn.Module):
+    """Gives maps, and decides nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = network()[:5]
+
+    def forward(self, x: Tensor) -> Tensor:
+        maps: Tensor = self.body(x)
+        return maps
+
+
+def test_a_model_that_decides_nothing_keeps_its_ceiling():
+    gate = CalibratedGate(ceiling=0.7, budget=0.0)
+    assert ceilings(adapt(Maps(), IMAGES[:2], "all", gate=gate, calibration=IMAGES)) == {0.7}
+
+
+def test_the_default_has_a_budget_and_a_gate_that_is_given_has_none():
+    lean = adapt(network(), IMAGES[:2], "all", calibration=IMAGES)
+    (gate,) = gates(lean)
+    assert isinstance(gate, CalibratedGate)
+    assert gate.budget == DEFAULT_GATE.budget
+    assert gate.ceiling < DEFAULT_GATE.ceiling
+    told = CalibratedGate(floor=0.1)
+    lean = adapt(network(), IMAGES[:2], "all", gate=told, calibration=IMAGES)
+    assert gates(lean) == {told}
+    without = adapt(network(), IMAGES[:2], "all")
+    assert gates(without) == {PaperGate()}
