@@ -105,10 +105,13 @@ def test_stream_mode_loses_nothing_where_each_image_is_another(model, dataset):
     assert plain - remembering <= 0.2
 
 
-@pytest.mark.parametrize("script", ["tune_gate.py", "tune_memory.py"])
-def test_the_choice_of_gate_and_memory_is_made_from_their_records(script):
-    method = (CHECKOUT / "docs" / "method.md").read_text()
-    assert printed(CHECKOUT / "benchmarks" / script, "--show") in method
+@pytest.mark.parametrize(
+    ("script", "page"),
+    [("tune_gate.py", "method.md"), ("tune_memory.py", "method.md"), ("tune_sound.py", "results.md")],
+)
+def test_what_was_tried_before_choosing_is_made_from_records(script, page):
+    shown = (CHECKOUT / "docs" / page).read_text()
+    assert printed(CHECKOUT / "benchmarks" / script, "--show") in shown
 
 
 PERFORMANCE = (CHECKOUT / "docs" / "performance.md").read_text()
