@@ -22,6 +22,7 @@ from leantta.evaluate.machine import describe_machine, loaded_versions
 from leantta.evaluate.predictor import Predictor
 from leantta.files import replacing, sha256_of
 from leantta.gates import CalibratedGate
+from leantta.measure.decisions import decided
 from leantta.methods.options import MethodOptions
 from leantta.methods.subject import Subject
 from leantta.methods.table import choose
@@ -76,8 +77,7 @@ def right(predictor: Predictor, inputs: Inputs, labels: Labels, label: str) -> s
     progress = Bar(label)
     for start in range(0, len(labels), BATCH):
         logits = predictor.predict(inputs[start : start + BATCH])
-        decided = logits.argmax(axis=1) if logits.shape[1] > 1 else logits[:, 0] > 0
-        found.append(decided == labels[start : start + BATCH])
+        found.append(decided(logits) == labels[start : start + BATCH])
         progress(min(start + BATCH, len(labels)), len(labels))
     return "".join("1" if each else "0" for each in np.concatenate(found))
 

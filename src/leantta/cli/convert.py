@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from leantta.cli import options
+from leantta.gates import Gate
 from leantta.progress import Bar
 
 
@@ -74,12 +75,7 @@ def convert(
     calibration: Path,
     output: Path,
     layers: str,
-    gate: str,
-    tau: float | None,
-    lam: float | None,
-    floor: float | None,
-    ceiling: float | None,
-    budget: float | None,
+    gate: Gate,
     precision: str,
     portable: bool,
     kind: str,
@@ -120,7 +116,7 @@ def convert(
         calibration=calibration,
         output=output,
         layers=parse_selector(layers),
-        gate=options.gate_from(gate, tau, lam, floor, ceiling, budget),
+        gate=gate,
         options=FileOptions(precision=precision, portable=portable, input=kind, observer=observer),  # type: ignore[arg-type] # click has checked them
         images=images,
         size=options.height_and_width(size),

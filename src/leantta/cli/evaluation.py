@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from leantta.cli import options
+from leantta.gates import Gate
 from leantta.progress import Bar
 
 STREAMS = "abrupt, gradual, severity5, correlated, one_cell, clean"
@@ -61,12 +62,7 @@ def evaluation(
     streams: str,
     methods: str | None,
     layers: str,
-    gate: str,
-    tau: float | None,
-    lam: float | None,
-    floor: float | None,
-    ceiling: float | None,
-    budget: float | None,
+    gate: Gate,
     mixture_variance: bool,
     seeds: str,
     batch_size: int,
@@ -127,7 +123,7 @@ def evaluation(
         batch_size=batch_size,
         options=MethodOptions(
             layers=parse_selector(layers),
-            gate=options.gate_from(gate, tau, lam, floor, ceiling, budget),
+            gate=gate,
             mixture_variance=mixture_variance,
         ),
         per_cell=per_cell,

@@ -1,15 +1,16 @@
 """Options that several commands share, and the texts that they take."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from leantta.gates import DEFAULT_GATE, CalibratedGate, Gate, PaperGate
 from leantta.surgery.select import DEFAULT_LAYERS
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Settings = Mapping[str, float | None]
 
 weights = click.option(
     "--weights",
@@ -42,8 +43,24 @@ adapt = click.option(
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines instead of tables.")
 
 
-def gate_options(command: Command) -> Command:
-    """Add the options of the gates to a command."""
+def gate_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of the gates to a command, which is given the gate that they mean."""
+
+    @wraps(command)
+    def made(
+        *,
+        gate: str,
+        tau: float | None,
+        lam: float | None,
+        floor: float | None,
+        ceiling: float | None,
+        budget: float | None,
+        **others: Any,
+    ) -> Any:
+        paper = {"tau": tau, "lam": lam}
+        calibrated = {"floor": floor, "ceiling": ceiling, "budget": budget}
+        return command(gate=_gate_from(gate, paper, calibrated), **others)
+
     for option in reversed(
         [
             click.option(
@@ -69,21 +86,12 @@ def gate_options(command: Command) -> Command:
             ),
         ]
     ):
-        command = option(command)
-    return command
+        made = option(made)
+    return made
 
 
-def gate_from(
-    gate: str,
-    tau: float | None,
-    lam: float | None,
-    floor: float | None,
-    ceiling: float | None,
-    budget: float | None,
-) -> Gate:
+def _gate_from(gate: str, paper: Settings, calibrated: Settings) -> Gate:
     """Return the gate that the options mean; an option of the other gate is wrong usage."""
-    paper = {"tau": tau, "lam": lam}
-    calibrated = {"floor": floor, "ceiling": ceiling, "budget": budget}
     own, other = (paper, calibrated) if gate == "paper" else (calibrated, paper)
     if any(value is not None for value in other.values()):
         names = ", ".join("--" + ("lambda" if name == "lam" else name) for name in other)
