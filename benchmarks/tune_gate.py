@@ -18,11 +18,11 @@ from held_back import shifted
 
 from leantta.data.cifar import load_images
 from leantta.data.datasets import Dataset, Inputs, Labels, dataset_info, model_inputs
+from leantta.evaluate.decisions import decided
 from leantta.evaluate.machine import describe_machine, loaded_versions
 from leantta.evaluate.predictor import Predictor
 from leantta.files import replacing, sha256_of
 from leantta.gates import CalibratedGate
-from leantta.measure.decisions import decided
 from leantta.methods.options import MethodOptions
 from leantta.methods.subject import Subject
 from leantta.methods.table import choose

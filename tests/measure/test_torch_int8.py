@@ -11,7 +11,7 @@ from torch.ao.nn import quantized as nnq
 from torch.ao.nn.intrinsic.quantized import ConvReLU2d
 
 from export.models import given, pixels, small
-from leantta.measure.decisions import decided
+from leantta.evaluate.decisions import decided
 from leantta.measure.subjects import Subject, open_subject
 from leantta.measure.torch_int8 import quantized
 from leantta.measure.torch_network import Network

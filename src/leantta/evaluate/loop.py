@@ -6,6 +6,7 @@ import numpy as np
 
 from leantta.data.streams import Batch, Stream
 from leantta.errors import DataError, SettingError
+from leantta.evaluate.decisions import decided
 from leantta.evaluate.journal import Journal, header_of
 from leantta.evaluate.predictor import Logits, Predictor
 from leantta.evaluate.record import Chunk, Integers, Record
@@ -89,5 +90,4 @@ def _decided(logits: Logits, batch: Batch, position: int) -> Integers:
             f"the predictor knows {classes} classes, but a label {where} is {batch.labels.max()}. "
             f"Is it a model for another dataset?"
         )
-    decided = logits[:, 0] > 0 if logits.shape[1] == 1 else logits.argmax(axis=1)
-    return decided.astype(np.int64)
+    return decided(logits)

@@ -16,6 +16,7 @@ from torch import nn
 
 from leantta.data.logmel import Filling, clip_samples
 from leantta.errors import ArtifactError, SettingError, UnsupportedModelError
+from leantta.evaluate.decisions import decided
 from leantta.export.artifact import gate_settings, plan_rows, sealed, selftest, selftest_input
 from leantta.export.heads import RAW, ShiftScale, shift_scale, with_heads, with_raw_distances
 from leantta.export.prepare import prepare_
@@ -228,7 +229,7 @@ class _Making:
         """
         found = run_graph(graph, self.feed()[:CHECKED], [graph.outputs[0]])[0]
         self.difference = float(np.abs(found - wanted).max() / max(np.abs(wanted).max(), 1e-9))
-        self.agreement = float((_decided(found) == _decided(wanted)).mean())
+        self.agreement = float((decided(found) == decided(wanted)).mean())
         limit = LIMIT[self.options.precision]
         if not self.difference <= limit:  # also when it is not a number
             raise ArtifactError(
@@ -290,10 +291,6 @@ def _torch_scores(model: nn.Module, inputs: Floats) -> Floats:
         )
     scores: Floats = found.float().numpy()
     return scores
-
-
-def _decided(logits: Floats) -> npt.NDArray[Any]:
-    return logits.argmax(axis=1) if logits.shape[1] > 1 else logits[:, 0] > 0
 
 
 def _short(value: float) -> float:

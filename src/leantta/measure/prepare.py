@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from leantta.evaluate.decisions import decided
 from leantta.files import sha256_of
 from leantta.measure.candidates import Candidate
-from leantta.measure.decisions import decided
 from leantta.measure.record import RowRecord
 from leantta.measure.subjects import Array, Opened, Subject, open_subject, reason_of
 from leantta.progress import Progress

@@ -15,9 +15,9 @@ from torch import nn
 from leantta.data.cifar import load_images
 from leantta.data.datasets import dataset_info, model_inputs
 from leantta.errors import MissingFileError, SettingError
+from leantta.evaluate.decisions import decided
 from leantta.export.convert import FileOptions, Precision, convert
 from leantta.files import sha256_of
-from leantta.measure.decisions import decided
 from leantta.measure.torch_footprint import footprint
 from leantta.methods.torch_predictor import TorchPredictor
 from leantta.models.reference import resolve
