@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from leantta.errors import MissingFileError, SettingError
 from leantta.evaluate.decisions import decided
 from leantta.export.convert import FileOptions, Precision, convert
 from leantta.files import sha256_of
+from leantta.gates import DEFAULT_GATE
 from leantta.measure.torch_footprint import footprint
 from leantta.methods.torch_predictor import TorchPredictor
 from leantta.models.reference import resolve
@@ -29,6 +31,9 @@ Floats = npt.NDArray[np.float32]
 
 CALIBRATION, CHECKED = 128, 64
 """How many inputs the ranges are found on, and how many the rows' decisions are compared on."""
+
+GATE = replace(DEFAULT_GATE, budget=None)
+"""Its ceiling is not fitted: times do not depend on it."""
 
 NOISE = 32
 """As many of either where they are noise, of which more would tell no more."""
@@ -62,6 +67,7 @@ class Network:
         self.trained = True
         self.weights_are, self.weights_sha256 = self._load(weights)
         self.footprint = footprint(self.model, torch.from_numpy(self.inputs))
+        self._adapted: dict[str, nn.Module] = {}
         self._decisions: dict[str, npt.NDArray[np.int64]] = {}
         self._made: set[Path] = set()  # in this run: the folder may have files of another one
 
@@ -80,8 +86,10 @@ class Network:
 
     def adapted(self, layers: str) -> nn.Module:
         """Return the model with these layers adapting and the others fused."""
-        inputs = torch.from_numpy(self.inputs)
-        return adapt(self.model, inputs[:2], layers, calibration=inputs)
+        if layers not in self._adapted:
+            inputs = torch.from_numpy(self.inputs)
+            self._adapted[layers] = adapt(self.model, inputs[:2], layers, gate=GATE, calibration=inputs)
+        return self._adapted[layers]
 
     def decisions(self, layers: str) -> npt.NDArray[np.int64]:
         """Return what torch decides in float32 on the held-out inputs with these layers adapting."""
@@ -96,7 +104,7 @@ class Network:
         path = self.path(f"{precision}-{layers}{'-portable' if portable else ''}.onnx")
         if path not in self._made:
             options = FileOptions(portable=portable, precision=precision)
-            convert(self.model, self.inputs, path, layers=layers, options=options, name=self.name)
+            convert(self.model, self.inputs, path, layers=layers, gate=GATE, options=options, name=self.name)
             self._made.add(path)
         return path
 
