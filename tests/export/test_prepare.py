@@ -8,7 +8,7 @@ from torch import Tensor, nn
 import leantta
 from export.models import ZOO, trained
 from leantta.errors import UnsupportedModelError
-from leantta.export.prepare import UnitNorm, prepare_
+from leantta.export.prepare import ACTIVATIONS, UnitNorm, prepare_
 from leantta.export.trace import trace
 from leantta.gates import CalibratedGate, PaperGate
 from leantta.graph.functions import is_norm
@@ -136,3 +136,24 @@ def test_options_that_files_do_not_have_are_refused(option: str) -> None:
         prepare_(lean, decisions)
     assert isinstance(lean.get_submodule("1"), AdaptiveNorm2d)
     assert PaperGate() == lean.get_submodule("1").gate
+
+
+def test_activations_make_new_tensors_only_where_nobody_can_tell() -> None:
+    """The first of a chain changes what the caller has, and so does one behind a layer that passes it on."""
+    chain = nn.Sequential(
+        nn.ReLU(inplace=True),
+        nn.Dropout(),
+        nn.ReLU6(inplace=True),
+        nn.Conv2d(3, 4, 3),
+        nn.BatchNorm2d(4),
+        nn.ReLU6(inplace=True),
+        nn.Conv2d(4, 4, 3),
+        nn.BatchNorm2d(4),
+        nn.SiLU(inplace=True),
+    )
+    model = trained(nn.Sequential(chain))
+    decisions = plan(model, shifted(2), ["0.4"])
+    lean = apply(model, decisions)
+    prepare_(lean, decisions)
+    kept = {name: each.inplace for name, each in lean.named_modules() if isinstance(each, ACTIVATIONS)}
+    assert kept == {"0.0": True, "0.2": True, "0.5": False, "0.8": False}

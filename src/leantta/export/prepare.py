@@ -26,6 +26,8 @@ from leantta.surgery.fuse import fold
 from leantta.surgery.plan import Action, Plan
 
 DOMAIN = "leantta"
+ACTIVATIONS = (nn.ReLU, nn.Hardtanh, nn.Hardswish, nn.SiLU)
+"""Those that can work in place; ReLU6 is a Hardtanh."""
 
 
 class UnitNorm(nn.Module):
@@ -105,6 +107,9 @@ class AffineConv(nn.Module):
 
 _CONVOLUTIONS = {3: nnf.conv1d, 4: nnf.conv2d, 5: nnf.conv3d}
 
+MAKERS = (nn.modules.conv._ConvNd, nn.Linear, UnitNorm, AffineConv)
+"""Layers whose output is always a tensor of its own."""
+
 
 def prepare_(lean: nn.Module, plan: Plan) -> None:
     """Turn the layers that `apply` put into a model into what is exported, folding where it can be done.
@@ -134,6 +139,21 @@ def prepare_(lean: nn.Module, plan: Plan) -> None:
         if type(module) is ChannelAffine:
             new[module] = AffineConv(module.scale, module.offset)
     replaced(lean, new)  # at every place of a module that has several
+    for module in lean.modules():
+        if type(module) is nn.Sequential:
+            _not_in_place_(module)
+
+
+def _not_in_place_(chain: nn.Sequential) -> None:
+    """Let activations of a chain make new tensors: torch's exporter takes several times as long otherwise.
+
+    Only those behind a layer that makes one, too: nobody else can have seen what they would change.
+    """
+    fresh = False
+    for module in chain:
+        if fresh and isinstance(module, ACTIVATIONS):
+            module.inplace = False
+        fresh = isinstance(module, MAKERS) or (fresh and isinstance(module, nn.Identity))
 
 
 def _find(lean: nn.Module, name: str) -> AdaptiveNorm:

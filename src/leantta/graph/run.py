@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import onnxruntime as ort
+import torch
 
 from leantta.errors import ArtifactError
 from leantta.graph.functions import called
@@ -21,6 +22,7 @@ def open_graph(graph: Graph) -> ort.InferenceSession:
     """
     options = ort.SessionOptions()
     options.log_severity_level = 3
+    options.intra_op_num_threads = torch.get_num_threads()  # it takes all cores otherwise
     raw = write_graph(graph, "graph", called(graph.nodes)).SerializeToString()
     try:
         return ort.InferenceSession(raw, options, providers=["CPUExecutionProvider"])
