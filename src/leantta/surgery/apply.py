@@ -22,7 +22,7 @@ from leantta.surgery.layers import (
     source_stats,
     unwrap,
 )
-from leantta.surgery.observe import batches_of, observe
+from leantta.surgery.observe import batches_of, observe_all
 from leantta.surgery.plan import Action, Plan, plan
 from leantta.surgery.select import DEFAULT_LAYERS, Selector
 from leantta.surgery.trace import Inputs
@@ -91,7 +91,7 @@ def calibrated(
 ) -> tuple[CalibratedGate, dict[str, Spread]]:
     """Return the gate with a ceiling that keeps its budget, and how source images scatter in each layer."""
     batches = batches_of(images)
-    spreads = observe(unwrap(model), batches, progress=progress("gate"))
+    spreads, scores = observe_all(unwrap(model), batches, progress=progress("gate"))
     if gate.budget is None:
         return gate, spreads
     trial = apply(
@@ -102,7 +102,7 @@ def calibrated(
         mixture_variance=mixture_variance,
         adapt_vectors=adapt_vectors,
     )
-    return fitted(unwrap(model), trial, gate, batches, progress=progress("ceiling")), spreads
+    return fitted(scores, trial, gate, batches, progress=progress("ceiling")), spreads
 
 
 def apply(

@@ -9,7 +9,6 @@ of its accuracy, which is zero where the decision stays. It needs no labels, and
 as what adapting has seen is not in p.
 """
 
-import copy
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -19,13 +18,14 @@ from torch import Tensor, nn
 from leantta.gates import CalibratedGate
 from leantta.nn import AdaptiveNorm
 from leantta.progress import Progress, silent
+from leantta.surgery.observe import joined, scores_of
 
 PARTS = (1.0, 0.75, 0.5, 0.375, 0.25, 0.125, 0.0)
 """Of the room between floor and ceiling, in the order in which they are tried."""
 
 
 def fitted(
-    source: nn.Module,
+    scores: Tensor | None,
     lean: nn.Module,
     gate: CalibratedGate,
     batches: Sequence[Tensor],
@@ -34,21 +34,19 @@ def fitted(
 ) -> CalibratedGate:
     """Return the gate with the largest ceiling that keeps its budget on these images of the source.
 
-    `lean` is the adapting model; what its layers have for a gate is written over. A model whose outputs are
-    no scores (n, classes) decides nothing, so its gate stays as it is.
+    `scores` (n, classes) are those of the unchanged model on them. `lean` is the adapting model; what its
+    layers have for a gate is written over. A model without scores decides nothing, so its gate stays.
     """
     layers = [module for module in lean.modules() if isinstance(module, AdaptiveNorm)]
-    if gate.budget is None or not layers:
-        return gate
-    scores = _scores(copy.deepcopy(source).eval(), batches)
-    if scores is None:
+    if gate.budget is None or not layers or scores is None:
         return gate
     for place, part in enumerate(PARTS):
         tried = replace(gate, ceiling=round(gate.floor + part * (gate.ceiling - gate.floor), 6))
         for layer in layers:
             layer.gate = tried
         progress(place, len(PARTS))
-        found = _scores(lean, batches)
+        with torch.inference_mode():
+            found = joined(scores_of(lean(batch)) for batch in batches)
         if found is not None and cost(scores, found) <= gate.budget:
             break
     progress(len(PARTS), len(PARTS))
@@ -71,14 +69,3 @@ def cost(before: Tensor, after: Tensor) -> float:
 
 def _two(scores: Tensor) -> Tensor:
     return torch.cat([torch.zeros_like(scores), scores], 1) if scores.shape[1] == 1 else scores
-
-
-def _scores(model: nn.Module, batches: Sequence[Tensor]) -> Tensor | None:
-    found = []
-    with torch.inference_mode():
-        for batch in batches:
-            scores = model(batch)
-            if not isinstance(scores, Tensor) or scores.dim() != 2:
-                return None
-            found.append(scores.float())
-    return torch.cat(found)

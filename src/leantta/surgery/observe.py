@@ -6,7 +6,7 @@ shift.
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -21,12 +21,31 @@ FLOOR = 1e-12
 """Least spread: a channel that never moves would otherwise divide by zero."""
 
 
+class Observed(NamedTuple):
+    """What the unchanged model shows on images."""
+
+    spreads: dict[str, F.Spread]  # by BatchNorm
+    scores: Tensor | None  # (n, classes); None if it returns something else
+
+
 def observe(
     model: nn.Module, images: Tensor | Iterable[Tensor], *, progress: Progress = silent
 ) -> dict[str, F.Spread]:
     """Return, per BatchNorm, the mean squared shift of single images: s_mu and s_var, each (c,).
 
     `images` are as the model takes them: one tensor (n, ...) or an iterable of batches.
+
+    Raises:
+        DataError: there are no images, or some are not finite.
+        UnsupportedModelError: the model does not run on them.
+    """
+    return observe_all(model, images, progress=progress).spreads
+
+
+def observe_all(
+    model: nn.Module, images: Tensor | Iterable[Tensor], *, progress: Progress = silent
+) -> Observed:
+    """Return what `observe` does, and the model's scores, from one pass over the images.
 
     Raises:
         DataError: there are no images, or some are not finite.
@@ -54,13 +73,13 @@ def observe(
 
     for name, norm in norms.items():
         norm.register_forward_pre_hook(hook(name, norm), with_kwargs=True)
-    done = 0
+    done, scores = 0, list[Tensor | None]()
     with torch.no_grad():
         for batch in batches:
             if not bool(batch.isfinite().all()):
                 raise DataError(f"one of the images {done} to {done + len(batch) - 1} is not finite")
             try:
-                model(batch)
+                scores.append(scores_of(model(batch)))
             except Exception as e:  # the model is foreign code and may raise anything
                 raise UnsupportedModelError(
                     f"{type(model).__name__} does not run on a batch {tuple(batch.shape)} of source images: "
@@ -68,10 +87,26 @@ def observe(
                 ) from e
             done += len(batch)
             progress(done, total)
-    return {
+    spreads = {
         name: F.Spread(*((value / counts[name]).clamp_min(FLOOR).float() for value in squares))
         for name, squares in sums.items()
     }
+    return Observed(spreads, joined(scores))
+
+
+def scores_of(output: Any) -> Tensor | None:
+    """Return what a model put out if it is scores (n, classes), else None."""
+    return output.float() if isinstance(output, Tensor) and output.dim() == 2 else None
+
+
+def joined(scores: Iterable[Tensor | None]) -> Tensor | None:
+    """Return the scores of batches as those of all inputs; None if one of them has none."""
+    found = []
+    for each in scores:
+        if each is None:
+            return None
+        found.append(each)
+    return torch.cat(found)
 
 
 def batches_of(images: Tensor | Iterable[Tensor]) -> list[Tensor]:
