@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -34,6 +35,7 @@ class Config:
 
 
 ConfigT = TypeVar("ConfigT", bound=Config)
+ResultT = TypeVar("ResultT")
 
 
 BELOW_ONE = math.nextafter(1.0, 0.0)
@@ -94,6 +96,8 @@ class Baseline(ABC, Generic[ConfigT]):
     stateless: ClassVar[bool] = False
     network: nn.Module  # the copy: changed at will, made anew by `reset`
     generator: torch.Generator
+    _channels_last = True  # batches of maps take two thirds of the time
+    _is_fresh: bool  # no step was taken yet
 
     def __init__(
         self, model: nn.Module, config: ConfigT, *, classes: int, source: SourceImages | None = None
@@ -104,7 +108,7 @@ class Baseline(ABC, Generic[ConfigT]):
         self.source = source
         self._given = TwoLogits(model) if self.single else model
         self.classes = max(classes, 2)
-        self.reset()
+        self._in_either_order(self.reset)
 
     def predict(self, images: Inputs) -> Logits:
         """Return a score per class, (n, k), and adapt if that is what the method does.
@@ -114,15 +118,34 @@ class Baseline(ABC, Generic[ConfigT]):
         """
         if not np.isfinite(images).all():
             raise DataError("an input has NaN or infinite values; repair or remove it")
-        logits = self.step(tensor_of(images)).detach().float()
+        step = partial(self.step, tensor_of(images))
+        logits = (self._in_either_order(step) if self._is_fresh else step()).detach().float()
+        self._is_fresh = False
         if self.single:
             logits = logits[:, 1:] - logits[:, :1]
         found: Logits = logits.numpy()
         return found
 
+    def _in_either_order(self, act: Callable[[], ResultT]) -> ResultT:
+        """Do something for the first time; if the model fails with channels last, go on without them.
+
+        Such as one whose forward calls `view` on maps, which asks for values in the usual order.
+        """
+        try:
+            return act()
+        except RuntimeError:
+            if not self._channels_last:
+                raise
+            self._channels_last = False
+            self.reset()
+            return act()
+
     def reset(self) -> None:
         """Return to exactly the state after __init__."""
-        self.network = _channels_last_(deepcopy(self._given).eval().requires_grad_(False))
+        self.network = deepcopy(self._given).eval().requires_grad_(False)
+        if self._channels_last:
+            _channels_last_(self.network)
+        self._is_fresh = True
         self.generator = torch.Generator().manual_seed(self.config.seed)
         self.begin()
 
@@ -135,9 +158,8 @@ class Baseline(ABC, Generic[ConfigT]):
         """Return the logits (n, self.classes) of a batch of inputs, and adapt."""
 
 
-def _channels_last_(network: nn.Module) -> nn.Module:
-    """Keep the weights of convolutions in the order that is unpacked fastest, as each call does it anew."""
+def _channels_last_(network: nn.Module) -> None:
+    """Let convolutions put channels last, which is how they work inside; what follows them keeps it so."""
     for parameter in network.parameters():
         if parameter.dim() == 4:
             parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)
-    return network

@@ -58,10 +58,10 @@ class BatchNorm(SourceNorm):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return x normalized with its own statistics; one value alone in its channel becomes the offset."""
-        # With channels last torch 2.13 sums less exactly, and group norm's gradient reads where it must not.
-        x = x.contiguous()
-        if len(x) == 1:
-            return self.normalized_apart(x)
+        if len(x) == 1:  # with channels last the gradient of torch 2.13's group norm reads where it must not
+            return self.normalized_apart(x.contiguous())
+        if not x.is_contiguous(memory_format=torch.channels_last):
+            x = x.contiguous()
         return F.batch_norm(x, None, None, self.weight, self.bias, training=True, eps=self.eps)
 
     def normalized_apart(self, x: Tensor) -> Tensor:
