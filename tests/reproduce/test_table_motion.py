@@ -31,7 +31,7 @@ def test_a_table_of_streams_and_one_of_shifts(setting: Setting) -> None:
     header = next(line for line in page.markdown.splitlines() if "gain" in line)
     assert [cell.strip() for cell in header.split("|")[3:-1]] == list(SHIFTS)
     assert page.lacking == ["no har windows: give --images har=PATH"]
-    assert "one random view of a window instead of 32" in page.markdown
+    assert "one random view of an input instead of 32" in page.markdown
 
 
 @pytest.mark.parametrize("scale", ["quick", "full"])

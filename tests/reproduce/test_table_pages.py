@@ -47,7 +47,7 @@ def test_cells_show_ours_and_the_papers(setting: Setting) -> None:
     assert cells(page, "LeanTTA", "batch 1")[0][2] == "80.0±2.5 (79.1)"
     assert cells(page, "LeanTTA, calibrated gate", "batch 1")[0][0] == "no data"
     assert "half the 95 % interval" in page.markdown
-    assert "one random view of an image instead of 32" in page.markdown
+    assert "one random view of an input instead of 32" in page.markdown
     assert [line.split(":")[0] for line in page.lacking] == ["no cifar10 images", "no cifar100 images"]
     assert cells(TABLE_BATCHES.page(setting), "None", "batch 1")[0][0] == "70.0±2.9 (76.3)"  # the same record
 

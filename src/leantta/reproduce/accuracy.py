@@ -1,12 +1,14 @@
 """The jobs that run methods over streams."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
 
 from leantta.data.cells import CLEAN, CachedCells
+from leantta.data.datasets import learnt_from
 from leantta.data.stream_table import build_stream
 from leantta.methods.contender import Contender, from_file
 from leantta.methods.options import MethodOptions
@@ -30,7 +32,7 @@ def accuracy_job(*runs: Run) -> Job:
         done=partial(_are_made, runs),
         seconds=run_seconds(first.model, first.method, first.batch_size, sum(run.inputs for run in runs)),
         needs=() if first.file is None else (file_job(first.model, first.dataset, first.file),),
-        group=f"{first.model} {first.dataset} {first.method}",
+        group=f"{first.model} {learnt_from(first.dataset)} {first.method}",
     )
 
 
@@ -42,7 +44,8 @@ def _make(runs: Sequence[Run], setting: Setting, progress: Progress) -> None:
     first = runs[0]
     images = setting.images[first.dataset]
     if first.file is None:
-        contender = _on_torch(first.model, first.dataset, first.method, images)
+        contender = _on_torch(first.model, learnt_from(first.dataset), first.method, images)
+        contender = contender._replace(settings=replace(contender.settings, dataset=first.dataset))
     else:
         contender = _file(file_path(setting, first.model, first.dataset, first.file), first.dataset)
     study = Study(
@@ -69,7 +72,10 @@ def _part(progress: Progress, before: int, total: int) -> Callable[[str], Progre
 
 @lru_cache(maxsize=2)
 def _on_torch(model: str, dataset: str, method: str, images: Path) -> Contender:
-    """Return a method on a model; kept, as EATA takes half a minute to get ready."""
+    """Return a method on a model; kept, as some take half a minute to get ready.
+
+    A dataset that tests the models of another shares what is got ready for the other.
+    """
     from leantta.methods.on_torch import TorchModel, on_torch
 
     source = TorchModel(name=model, dataset=dataset, weights=None, images=images)

@@ -40,7 +40,7 @@ FIXED = {
     ("LeanTTA", "1"): LEAN,
     ("LeanTTA", "int8"): LEAN_INT8,
 }
-NAMES = {"RealisticTTA": "realistic_tta", "Tent": "tent:paper", "EATA": "eata:paper", "CoTTA": "cotta"}
+NAMES = {"RealisticTTA": "realistic_tta", "Tent": "tent:paper", "EATA": "eata", "CoTTA": "cotta"}
 COLOURS = {
     "None": GREY,
     "RealisticTTA": PURPLE,

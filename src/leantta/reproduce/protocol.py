@@ -27,6 +27,9 @@ IMAGES: Mapping[Scale, Mapping[str, int]] = {
 }
 """Of each cell or step."""
 
+QUICKLY: Mapping[str, str] = {"cotta": "augmentations=1", "eata": "fisher_images=500"}
+"""What methods that take long are told when it must be quick; in full they have the paper's settings."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
@@ -34,7 +37,7 @@ class Row:
 
     label: str
     variant: str  # the batch size, int8, which layers
-    method: str  # `cotta` and `realistic_tta` stand for the settings of the scale and the stream
+    method: str  # `eata`, `cotta` and `realistic_tta` stand for the settings of the scale and the stream
     batch_size: int = BATCH_OF_STATELESS
 
     @property
@@ -44,8 +47,8 @@ class Row:
 
     def text(self, scale: Scale, stream: str) -> str:
         """Return the method as the table of methods knows it."""
-        if self.method == "cotta":
-            return "cotta:paper:augmentations=1" if scale == "quick" else "cotta:paper"
+        if self.method in QUICKLY:
+            return f"{self.method}:paper" + (f":{QUICKLY[self.method]}" if scale == "quick" else "")
         if self.method == "realistic_tta":
             return "realistic_tta:paper" if stream == "abrupt" else "realistic_tta:paper-gradual"
         return self.method

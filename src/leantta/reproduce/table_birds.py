@@ -37,7 +37,7 @@ ROWS = (
     batched("RealisticTTA", "realistic_tta", 1),
     *(
         batched(label, method, size)
-        for label, method in (("Tent", "tent:paper"), ("EATA", "eata:paper"), ("CoTTA", "cotta"))
+        for label, method in (("Tent", "tent:paper"), ("EATA", "eata"), ("CoTTA", "cotta"))
         for size in (1, 16, 64)
     ),
     LEAN,
@@ -78,6 +78,8 @@ def _page(setting: Setting) -> Page:
         Table(("method", "variant", "F1"), paper).markdown(),
         "Weighted F1 in %; ± is the standard deviation over seeds.\n" + cell_text.PAPER,
     ]
+    if setting.scale == "quick":
+        parts[-1] += "\n" + cell_text.QUICKLY
     lacking = cell_text.lacking(setting, [(MODEL, "esc50"), (MODEL, "capuchin")])
     return Page(markdown="\n\n".join(parts), lacking=[*lacking, *([] if missing is None else [missing])])
 

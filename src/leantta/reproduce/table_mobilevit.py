@@ -16,7 +16,7 @@ ROWS = (
     *(Row(label="LeanTTA", variant=f"first {n}", method=f"leantta:{n}:paper") for n in (8, 16, 24)),
     *(
         batched(label, method, size)
-        for label, method in (("Tent", "tent:paper"), ("EATA", "eata:paper"), ("CoTTA", "cotta"))
+        for label, method in (("Tent", "tent:paper"), ("EATA", "eata"), ("CoTTA", "cotta"))
         for size in (64, 16)
     ),
     batched("RealisticTTA", "realistic_tta", 2),
@@ -43,7 +43,7 @@ def _page(setting: Setting) -> Page:
         "The paper's MobileViT-S was trained on ImageNet first; ours has seen CIFAR-10 only.",
     ]
     if setting.scale == "quick":
-        notes.append(cell_text.VIEWS)
+        notes.append(cell_text.QUICKLY)
     return Page(
         markdown="\n\n".join([Table(("method", "variant", "accuracy"), body).markdown(), "\n".join(notes)]),
         lacking=cell_text.lacking(setting, [(MODEL, DATASET)]),

@@ -41,11 +41,11 @@ ROWS = (
     NONE_INT8,
     batched("RealisticTTA", "realistic_tta", 1),
     batched("Tent", "tent:paper", 1),
-    batched("EATA", "eata:paper", 1),
+    batched("EATA", "eata", 1),
     batched("CoTTA", "cotta", 1),
     *(
         batched(label, method, size)
-        for label, method in (("Tent", "tent:paper"), ("EATA", "eata:paper"))
+        for label, method in (("Tent", "tent:paper"), ("EATA", "eata"))
         for size in (16, 64)
     ),
     LEAN,
@@ -88,7 +88,7 @@ def _page(setting: Setting) -> Page:
         "LeanTTA adapts the first half of the BatchNorms, three of six, unless a row says all.",
     ]
     if setting.scale == "quick":
-        notes.append("CoTTA looks at one random view of a window instead of 32 at this scale.")
+        notes.append(cell_text.QUICKLY)
     return Page(
         markdown="\n\n".join(
             [

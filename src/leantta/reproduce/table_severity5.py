@@ -58,7 +58,7 @@ REALISTIC = batched("RealisticTTA", "realistic_tta", 1)
 BEFORE: tuple[Row, ...] = (NONE, NONE_INT8)
 AFTER: tuple[Row, ...] = (
     *(batched("Tent", "tent:paper", size) for size in (1, 16, 64)),
-    *(batched("EATA", "eata:paper", size) for size in (1, 16, 64)),
+    *(batched("EATA", "eata", size) for size in (1, 16, 64)),
     *(batched("CoTTA", "cotta", size) for size in (1, 16)),
     LEAN,
     LEAN_INT8,
@@ -160,7 +160,7 @@ def _notes(setting: Setting) -> list[str]:
         notes += [
             f"{IMAGES['quick']} images of each corruption; the paper has 1,000.",
             "RealisticTTA keeps 0.99 of the past and starts from nothing: it has hardly begun by then.",
-            cell_text.VIEWS,
+            cell_text.QUICKLY,
         ]
     else:
         notes.append("RealisticTTA sees 2,000 images of each corruption, the others 1,000.")

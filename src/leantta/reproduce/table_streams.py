@@ -30,7 +30,7 @@ SINGLE_ROWS = (
     NONE_INT8,
     batched("RealisticTTA", "realistic_tta", 1),
     batched("Tent", "tent:paper", 1),
-    batched("EATA", "eata:paper", 1),
+    batched("EATA", "eata", 1),
     batched("CoTTA", "cotta", 1),
     LEAN,
     LEAN_INT8,
@@ -45,7 +45,7 @@ BATCH_ROWS = (
     NONE_INT8,
     *(
         batched(label, method, size)
-        for label, method in (("Tent", "tent:paper"), ("EATA", "eata:paper"), ("CoTTA", "cotta"))
+        for label, method in (("Tent", "tent:paper"), ("EATA", "eata"), ("CoTTA", "cotta"))
         for size in (16, 64)
     ),
     LEAN,
@@ -108,7 +108,7 @@ def _notes(rows: Sequence[Row], setting: Setting) -> list[str]:
             "RealisticTTA keeps nothing of the past on abrupt and 0.99 of it on gradual, as in the paper."
         )
     if setting.scale == "quick":
-        notes.append(cell_text.VIEWS)
+        notes.append(cell_text.QUICKLY)
     return notes
 
 
