@@ -150,6 +150,11 @@ def has_one_position(x: Tensor) -> bool:
     return positions_of(x) == 1
 
 
+def two_scores(score: Tensor) -> Tensor:
+    """Return the score z (n, 1) of a yes-no question as two, (0, z), whose softmax is z's sigmoid."""
+    return torch.cat([torch.zeros_like(score), score], 1)
+
+
 def wide(dtype: torch.dtype) -> torch.dtype:
     """Return the precision to compute statistics in: float64 for float64, else float32."""
     return torch.float64 if dtype is torch.float64 else torch.float32

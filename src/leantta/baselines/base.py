@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from leantta.errors import DataError, SettingError
 from leantta.evaluate.predictor import Inputs, Logits
+from leantta.functional import two_scores
 
 SourceImages = Callable[[int], Inputs]
 """Called with a number, returns that many training inputs as the stream gives them, or all there are."""
@@ -86,8 +87,7 @@ class TwoLogits(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return logits (n, 2)."""
-        z = self.model(x)
-        return torch.cat((torch.zeros_like(z), z), dim=1)
+        return two_scores(self.model(x))
 
 
 class Baseline(ABC, Generic[ConfigT]):

@@ -7,7 +7,6 @@ import importlib.util
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -92,7 +91,7 @@ def _torch_fp32(network: "Network", layers: str | None, engine: str = "torch") -
 def _torch_int8(network: "Network", layers: str, engine: str) -> Subject:
     from leantta.measure.torch_int8 import quantized
 
-    model = quantized(deepcopy(network.adapted(layers)), network.inputs, engine)
+    model = quantized(network.adapted(layers), network.inputs, engine)
     return Subject(network.saved(f"int8-{engine}-{layers}", model), f"torch-{engine}")
 
 

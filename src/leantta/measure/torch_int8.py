@@ -13,6 +13,7 @@ import operator
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
 
 import torch
 from torch import fx, nn
@@ -47,12 +48,12 @@ SUMS = (operator.add, torch.add)
 
 
 def quantized(model: nn.Module, inputs: Floats, engine: str) -> nn.Module:
-    """Return the model, which `adapt` has changed, in int8 for an engine of torch; `inputs` give the ranges.
+    """Return a copy, in int8 for an engine of torch, of a model that `adapt` has made.
 
-    The model given is not to be used any more. What torch.ao cannot compute in bytes stays float.
+    `inputs` give the ranges. What torch.ao cannot compute in bytes stays float.
     """
     torch.backends.quantized.engine = engine
-    written = _Writer(model).written()
+    written = _Writer(deepcopy(model)).written()
     written.qconfig = _config(engine)  # type: ignore[assignment] # torch.ao reads it from there
     with _quiet(), torch.inference_mode():
         ready = ao.prepare(written, inplace=True)

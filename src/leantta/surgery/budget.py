@@ -15,6 +15,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
+from leantta.functional import two_scores
 from leantta.gates import CalibratedGate
 from leantta.nn import AdaptiveNorm
 from leantta.progress import Progress, silent
@@ -68,4 +69,4 @@ def cost(before: Tensor, after: Tensor) -> float:
 
 
 def _two(scores: Tensor) -> Tensor:
-    return torch.cat([torch.zeros_like(scores), scores], 1) if scores.shape[1] == 1 else scores
+    return two_scores(scores) if scores.shape[1] == 1 else scores
