@@ -98,14 +98,15 @@ void measure(std::size_t rows, std::size_t channels) {
   const std::size_t width = padded(channels), size = rows * channels;
   std::vector<std::uint8_t> x(size), y(size);
   for (std::size_t i = 0; i < size; ++i) x[i] = static_cast<std::uint8_t>((i * 2654435761u) >> 13);
-  std::vector<float> ones(width, 1.0f), values(4 * width);
+  std::vector<float> ones(width, 1.0f), u_scale(width, 0.03f), u_zero(width, 128.0f), values(4 * width);
   std::vector<std::int32_t> sums(2 * width);
   Layer layer;
   layer.channels = channels;
-  layer.u = {0.03f, 128};
   layer.y = {0.05f, 0};
   layer.r = {0.02f, 3};
   layer.low = 0.01f, layer.room = 0.09f, layer.rate = -0.01f;
+  layer.u_scale = u_scale.data();
+  layer.u_zero = u_zero.data();
   layer.gamma = layer.beta = layer.ratio = layer.mean_weight = ones.data();
   Layer adding = layer;
   adding.has_residual = true;

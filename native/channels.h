@@ -49,11 +49,11 @@ inline float distance(const Layer& layer, const float* mean, const float* excess
 template <typename Total>
 inline float shift(const Layer& layer, double count, const Total* sum, const Total* square, float* mean,
                    float* excess) {
-  const double each = 1 / count, scale = layer.u.scale, zero = layer.u.zero;
-  const double unit = scale * scale * each * each;
-  const float* ratio = layer.ratio;
+  const double each = 1 / count;
+  const float *ratio = layer.ratio, *scales = layer.u_scale, *zeros = layer.u_zero;
   for (std::size_t c = 0; c < padded(layer.channels); ++c) {
-    const double s = sum[c], q = square[c];
+    const double s = sum[c], q = square[c], scale = scales[c], zero = zeros[c];
+    const double unit = scale * scale * each * each;
     mean[c] = static_cast<float>((s * each - zero) * scale);
     const double spread = count * q - s * s;  // exact up to 370,000 rows, so that nothing cancels
     excess[c] = static_cast<float>(spread * unit) - ratio[c];
@@ -68,17 +68,18 @@ inline float bounded(float value, float limit) {
   return value > -limit ? value : -limit;
 }
 
-inline void coefficients(const Layer& layer, float weight, const float* mean, const float* excess, float* scale,
-                         float* offset) {
+// `__restrict`: with so many arrays compilers do not check whether they overlap, and then the loop is no vector.
+inline void coefficients(const Layer& layer, float weight, const float* mean, const float* excess,
+                         float* __restrict scale, float* __restrict offset) {
   const float per_step = layer.hard_swish ? 1 : 1 / layer.y.scale;
-  const float unit = layer.u.scale * per_step;
   const float residual = layer.has_residual ? layer.r.scale * per_step * layer.r.zero : 0;
   const float end = (layer.hard_swish ? 0 : layer.y.zero) - residual;
-  const float zero = layer.u.zero;
   const bool floats = layer.floats;
+  const float *scales = layer.u_scale, *zeros = layer.u_zero;
   for (std::size_t c = 0; c < padded(layer.channels); ++c) {
     const float g = layer.gamma[c] / std::sqrt(1 + weight * excess[c]);
     const float h = layer.beta[c] - g * (weight * mean[c]);
+    const float unit = scales[c] * per_step, zero = zeros[c];  // read by floats too, for the same reason
     const float s = floats ? g : bounded(g * unit, 0x1p20f);
     scale[c] = s;
     offset[c] = floats ? h : bounded(h * per_step - s * zero + end, 0x1p30f);

@@ -24,13 +24,15 @@ struct Affine {
 // The constants of a node; the arrays have padded(channels) values.
 struct Layer {
   std::size_t channels = 0;
-  Affine u, y, r;             // input, output, residual
+  Affine y, r;                // output, residual
   bool floats = false;        // no bytes: channels second
   std::uint8_t flip = 0;      // 0x80 for int8
   bool has_residual = false;  // y = activation(norm(u) + r)
   bool hard_swish = false;    // ReLU and ReLU6 need nothing: the range of y clips
   bool calibrated = false;    // else the paper's gate
   float low = 0, room = 0, rate = 0;
+  const float* u_scale = nullptr;  // of the input's bytes; channels may differ. There for floats too
+  const float* u_zero = nullptr;
   const float* gamma = nullptr;
   const float* beta = nullptr;
   const float* ratio = nullptr;

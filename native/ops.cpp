@@ -6,6 +6,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "calls.h"
@@ -51,8 +52,8 @@ class Node {
     layer_.ratio = per_channel(info, at + 2, "ratio", 1);
     layer_.mean_weight = per_channel(info, at + 3, "mean_weight", 0);
     if (op.calibrated) layer_.var_weight = per_channel(info, at + 4, "var_weight", 0);
+    read_u(info, bytes);
     if (!bytes) return;
-    layer_.u = affine(info, 1, "u");
     layer_.y = affine(info, 3, "y");
     residual_at_ = at + 3 + weights;
     if (op.residual) layer_.r = affine(info, residual_at_ + 1, "r");
@@ -112,19 +113,51 @@ class Node {
     if (tensor.count() != layer_.channels)
       throw Failure("its input " + name + " has " + std::to_string(tensor.count()) + " values; gamma has " +
                     std::to_string(layer_.channels));
-    const float* values = static_cast<const float*>(tensor.data);
-    constants_.emplace_back(values, values + layer_.channels);
-    constants_.back().resize(padded(layer_.channels), filling);
-    return constants_.back().data();
+    const float* given = static_cast<const float*>(tensor.data);
+    std::vector<float> values(given, given + layer_.channels);
+    values.resize(padded(layer_.channels), filling);
+    return kept(std::move(values));
   }
 
   Affine affine(const OrtKernelInfo* info, std::size_t index, const std::string& name) const {
     const Tensor scale = calls_.constant(info, index, name + "_scale", kFloat);
     const Tensor zero = calls_.constant(info, index + 1, name + "_zero", op_.type);
     if (scale.count() != 1 || zero.count() != 1) throw Failure(name + " must have one scale and one zero point");
-    const float value = *static_cast<const float*>(scale.data);
+    return {scale_at(scale, 0, name), zero_at(zero, 0)};
+  }
+
+  // What the bytes of u stand for: one scale and zero point, or those of each channel. Floats stand for themselves.
+  void read_u(const OrtKernelInfo* info, bool bytes) {
+    std::vector<float> scales(padded(layer_.channels), 1.0f), zeros(padded(layer_.channels), 0.0f);
+    if (bytes) {
+      const Tensor scale = calls_.constant(info, 1, "u_scale", kFloat);
+      const Tensor zero = calls_.constant(info, 2, "u_zero", op_.type);
+      const std::size_t count = scale.count();
+      if (zero.count() != count || (count != 1 && count != layer_.channels))
+        throw Failure("u must have one scale and one zero point, or " + std::to_string(layer_.channels) +
+                      ", for each channel");
+      for (std::size_t c = 0; c < layer_.channels; ++c) {
+        scales[c] = scale_at(scale, count == 1 ? 0 : c, "u");
+        zeros[c] = zero_at(zero, count == 1 ? 0 : c);
+      }
+    }
+    layer_.u_scale = kept(std::move(scales));
+    layer_.u_zero = kept(std::move(zeros));
+  }
+
+  static float scale_at(const Tensor& tensor, std::size_t i, const std::string& name) {
+    const float value = static_cast<const float*>(tensor.data)[i];
     if (!std::isnormal(value) || value < 0) throw Failure("its " + name + "_scale is not above 0");
-    return {value, static_cast<float>(*static_cast<const std::uint8_t*>(zero.data) ^ layer_.flip)};
+    return value;
+  }
+
+  float zero_at(const Tensor& tensor, std::size_t i) const {
+    return static_cast<float>(static_cast<const std::uint8_t*>(tensor.data)[i] ^ layer_.flip);
+  }
+
+  const float* kept(std::vector<float> values) {
+    constants_.push_back(std::move(values));
+    return constants_.back().data();
   }
 
   const Op& op_;

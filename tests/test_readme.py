@@ -148,6 +148,11 @@ def test_the_speed_of_sound_is_made_from_its_record():
     assert printed(CHECKOUT / "benchmarks" / "sound_speed.py", "--show") in page
 
 
+def test_the_errors_of_rounding_are_made_from_their_record():
+    page = (CHECKOUT / "docs" / "int8.md").read_text()
+    assert printed(CHECKOUT / "benchmarks" / "rounding_error.py", "--show") in page
+
+
 def test_the_shifts_of_sound_are_those_of_the_table():
     page = (CHECKOUT / "docs" / "sound.md").read_text()
     for name, shift in SOUND_SHIFTS.items():

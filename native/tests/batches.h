@@ -19,7 +19,8 @@ inline std::unique_ptr<Bytes> batch_of(Case& given, const Bytes& from, std::size
 // The layer of the case as the float form has it.
 inline Layer float_layer(const Case& given) {
   Layer layer = given.layer;
-  layer.u = layer.y = layer.r = Affine{};
+  layer.y = layer.r = Affine{};
+  layer.floats = true;
   layer.has_residual = layer.hard_swish = false;
   layer.flip = 0;
   return layer;
@@ -119,19 +120,21 @@ inline void check_bytes(Case& given) {
   const auto value = [&](const Bytes& bytes, std::size_t i) {
     return layer.flip ? static_cast<std::int8_t>(bytes[i]) + 128.0 : static_cast<double>(bytes[i]);
   };
-  const auto u = [&](std::size_t i) { return (value(given.x, i) - layer.u.zero) * layer.u.scale; };
+  const auto u = [&](std::size_t i) {
+    return (value(given.x, i) - layer.u_zero[i % channels]) * layer.u_scale[i % channels];
+  };
   std::vector<Moments> all;
   for (std::size_t c = 0; c < channels; ++c) {
     std::vector<double> values;
     for (std::size_t row = 0; row < given.rows; ++row) values.push_back(u(row * channels + c));
-    all.push_back(moments(values, 0, 255 * 0x1p-52 * layer.u.scale));
+    all.push_back(moments(values, 0, 255 * 0x1p-52 * layer.u_scale[c]));
   }
   const Bounded a = check_distance(given, layer, all, found);
   for (std::size_t c = 0; c < channels; ++c) {
     const Line one = line(layer, c, all[c], a);
     for (std::size_t row = 0; row < given.rows; ++row) {
       const std::size_t i = row * channels + c;
-      const Bounded wanted = in_steps(layer, one, u(i), (value(given.r, i) - layer.r.zero) * layer.r.scale);
+      const Bounded wanted = in_steps(layer, c, one, u(i), (value(given.r, i) - layer.r.zero) * layer.r.scale);
       ++checked().values;
       if (!(wanted.error < 0.5)) {
         ++checked().unsure;
@@ -157,7 +160,7 @@ inline void check_floats(Case& given) {
     all.push_back(moments({x->data() + c * count, x->data() + (c + 1) * count}, 24, 0));
   const Bounded a = check_distance(given, layer, all, found);
   for (std::size_t i = 0; i < x->size(); ++i) {
-    const Bounded wanted = in_steps(layer, line(layer, i / count, all[i / count], a), (*x)[i], 0);
+    const Bounded wanted = in_steps(layer, i / count, line(layer, i / count, all[i / count], a), (*x)[i], 0);
     ++checked().values;
     if (!(wanted.error < 0.5))
       ++checked().unsure;

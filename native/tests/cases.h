@@ -41,7 +41,7 @@ struct Case {
   bool extreme;   // scales from 1e-42 to 1e30, not only those of networks
   bool special;   // NaN, infinities and the like among the constants
   std::size_t channels, rows, samples = 1;
-  Exact<float> gamma, beta, ratio, mean_weight, var_weight;
+  Exact<float> u_scale, u_zero, gamma, beta, ratio, mean_weight, var_weight;
   Exact<std::uint8_t> x, r;
   Layer layer;
 
@@ -51,6 +51,7 @@ struct Case {
   Affine affine();
   void fill(Exact<float>& values, double low, double high, float padding, bool may_be_special);
   void fill(Exact<std::uint8_t>& bytes);
+  void fill_u();
 };
 
 inline std::size_t channels_of(Random& random) {
@@ -71,6 +72,8 @@ inline Case::Case(std::uint64_t number, std::size_t most_rows)
       special(random.chance(0.2)),
       channels(channels_of(random)),
       rows(rows_of(random, channels, most_rows)),
+      u_scale(leantta::padded(channels)),
+      u_zero(leantta::padded(channels)),
       gamma(leantta::padded(channels)),
       beta(leantta::padded(channels)),
       ratio(leantta::padded(channels)),
@@ -86,7 +89,7 @@ inline Case::Case(std::uint64_t number, std::size_t most_rows)
   fill(mean_weight, 0, random.chance(0.5) ? 2 : 0.05, 0, false);
   fill(var_weight, 0, random.chance(0.5) ? 2 : 0.05, 0, false);
   layer.channels = channels;
-  layer.u = affine();
+  fill_u();
   layer.y = affine();
   layer.r = affine();
   layer.flip = random.chance(0.5) ? 0x80 : 0;
@@ -102,6 +105,8 @@ inline Case::Case(std::uint64_t number, std::size_t most_rows)
     layer.room = static_cast<float>(free * trust);
     layer.rate = static_cast<float>(-free * free);
   }
+  layer.u_scale = u_scale.data();
+  layer.u_zero = u_zero.data();
   layer.gamma = gamma.data();
   layer.beta = beta.data();
   layer.ratio = ratio.data();
@@ -139,6 +144,17 @@ inline void Case::fill(Exact<std::uint8_t>& bytes) {
   }
 }
 
+// What the bytes of u stand for: the same in every channel, or not.
+inline void Case::fill_u() {
+  const Affine all = affine();
+  const bool alike = random.chance(0.5);
+  for (std::size_t c = 0; c < u_scale.size(); ++c) {
+    const bool real = c < channels;
+    u_scale[c] = !real ? 1 : alike ? all.scale : all.scale * random.between(0.2, 1);
+    u_zero[c] = !real ? 0 : alike || random.chance(0.8) ? all.zero : static_cast<float>(random.below(256));
+  }
+}
+
 inline std::string Case::shown() const {
   const auto affine = [](const char* name, const Affine& a) {
     char text[80];
@@ -152,7 +168,7 @@ inline std::string Case::shown() const {
          std::to_string(samples) + " samples, " +
          (layer.flip ? "int8" : "uint8") + (layer.has_residual ? ", residual" : "") +
          (layer.hard_swish ? ", hard-swish" : "") + (special ? ", special constants" : "") + ", " + gate +
-         affine("u", layer.u) + affine("y", layer.y) + affine("r", layer.r);
+         affine("first u", {u_scale[0], u_zero[0]}) + affine("y", layer.y) + affine("r", layer.r);
 }
 
 }  // namespace leantta_test

@@ -39,7 +39,9 @@ inline Moments moments(const std::vector<double>& values, double roundings, doub
 
 // Whether float32 has the terms of S, whatever the bytes.
 inline bool in_range(const Layer& layer) {
-  return std::pow(255.0 * layer.u.scale, layer.calibrated ? 4 : 2) < 1e36;
+  float most = 1;
+  for (std::size_t c = 0; !layer.floats && c < layer.channels; ++c) most = std::fmax(most, layer.u_scale[c]);
+  return std::pow(255.0 * most, layer.calibrated ? 4 : 2) < 1e36;
 }
 
 // The distance S of a sample.
@@ -95,9 +97,10 @@ inline Line line(const Layer& layer, std::size_t c, const Moments& of, const Bou
 }
 
 // A byte of y before it is rounded, in steps; an error above half a step, or NaN, means that nothing can be said.
-inline Bounded in_steps(const Layer& layer, const Line& line, double u, double r) {
+inline Bounded in_steps(const Layer& layer, std::size_t c, const Line& line, double u, double r) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-  const double step = layer.y.scale, u_scale = layer.u.scale, r_scale = layer.has_residual ? layer.r.scale : 0;
+  const double step = layer.y.scale, r_scale = layer.has_residual ? layer.r.scale : 0;
+  const double u_scale = layer.floats ? 1 : layer.u_scale[c];
   const double unit = layer.hard_swish ? 1 : step;  // what the kernel computes in
   if (step < std::numeric_limits<float>::min()) return {0, nan};  // its inverse is infinite
   if (!line.sure || std::fabs(line.slope) * u_scale / unit > 0x1p19 || r_scale / unit > 0x1p19) return {0, nan};

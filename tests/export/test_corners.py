@@ -17,7 +17,7 @@ from leantta.quantize.calibrate import calibrate
 from leantta.quantize.nhwc import write_nhwc
 from leantta.quantize.params import affine_of
 from leantta.quantize.qdq import write_qdq
-from quantize.graphs import Case, built, inputs_of, node, spans_of, weight
+from quantize.graphs import Case, built, inputs_of, node, weight
 from reference import assert_close
 
 GOOD: Any = {"mean": MEAN, "std": STD}
@@ -26,10 +26,10 @@ INPUTS = given(pixels(40)).numpy()
 
 def check(case: Case, write=lambda g, s: write_nhwc(g, s, last=False)) -> None:
     graph, inputs = built(case), inputs_of(case)
-    spans = spans_of(graph, inputs)
+    ranges = calibrate(graph, inputs)
     wanted = run_graph(graph, inputs, ["logits"])[0]
-    found = run_graph(write(graph, spans), inputs, ["logits"])[0]
-    assert_close(found, wanted, atol=case.steps * affine_of(spans["logits"]).scale)
+    found = run_graph(write(graph, ranges), inputs, ["logits"])[0]
+    assert_close(found, wanted, atol=case.steps * affine_of(ranges.spans["logits"]).scale)
 
 
 @pytest.mark.parametrize("write", [lambda g, s: write_nhwc(g, s, last=False), write_qdq], ids=["nhwc", "qdq"])
@@ -43,12 +43,12 @@ def test_one_input_channel_per_group_that_is_not_depthwise_does_not_overflow(cha
     )
     graph, inputs = built(case), np.abs(inputs_of(case))
     inputs[0] = 2.0  # all at the top
-    spans = spans_of(graph, inputs)
+    ranges = calibrate(graph, inputs)
     wanted = run_graph(graph, inputs, ["logits"])[0]
     assert_close(
-        run_graph(write(graph, spans), inputs, ["logits"])[0],
+        run_graph(write(graph, ranges), inputs, ["logits"])[0],
         wanted,
-        atol=3 * affine_of(spans["logits"]).scale,
+        atol=3 * affine_of(ranges.spans["logits"]).scale,
     )
 
 
@@ -70,7 +70,7 @@ def test_the_bias_of_a_channel_of_zeros_keeps_its_digits():
     w[2] = 0
     b = np.linspace(-1, 1, 6, dtype=np.float32)
     b[2] = 0.5 / 64  # half a step of the input
-    case = Case(nodes=[node("Conv", "x", "w", "b")], constants={"w": 0.1 * w, "b": 0.1 * b}, steps=1.5)
+    case = Case(nodes=[node("Conv", "x", "w", "b")], constants={"w": 0.1 * w, "b": 0.1 * b}, steps=2)
     check(case)
 
 

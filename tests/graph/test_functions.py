@@ -199,11 +199,30 @@ def test_int8_forms_are_within_a_step(gate: str, shape: str, batch: int) -> None
     integers = np.clip(np.rint(this.u / given.scale) + given.zero, 0, 255)
     rounded = ((integers - given.zero) * given.scale).astype(np.float32)  # what the bytes stand for
     exact, total = run_graph(graph_of(this), rounded, ["y", "distance"])
-    found, distance = run_int8(this, np.moveaxis(integers, 1, -1).astype(np.uint8), given, made)
+    last = np.moveaxis(integers, 1, -1).astype(np.uint8)
+    found, distance = run_int8(this, last, (given.scale, given.zero), made)
     assert found.dtype == np.uint8
     real = made.scale * (np.moveaxis(found, -1, 1).astype(np.float64) - made.zero)
     assert_close(real, np.clip(exact, made.low, made.high), atol=0.51 * made.scale)
     assert_close(real, this.y, atol=3 * made.scale + 3 * given.scale)  # and no far cry from the exact one
+    assert_close(distance, total, atol=1e-4 * (1 + float(total.max())))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("gate", GATES)
+def test_channels_of_u_may_have_scales_of_their_own(gate: str, shape: str) -> None:
+    this = case(GATES[gate], SHAPES[shape], 3)
+    along = (-1, *(1,) * (this.u.ndim - 2))
+    reach = np.abs(this.u).max(axis=(0, *range(2, this.u.ndim))).reshape(along)
+    scale = (reach / 127).astype(np.float32)
+    integers = np.rint(this.u / scale) + 128
+    rounded = ((integers - 128) * scale).astype(np.float32)
+    exact, total = run_graph(graph_of(this), rounded, ["y", "distance"])
+    made = affine_of((float(this.y.min()), float(this.y.max())))
+    last = np.moveaxis(integers, 1, -1).astype(np.uint8)
+    found, distance = run_int8(this, last, (scale.reshape(-1), np.full(scale.size, 128)), made)
+    real = made.scale * (np.moveaxis(found, -1, 1).astype(np.float64) - made.zero)
+    assert_close(real, np.clip(exact, made.low, made.high), atol=0.51 * made.scale)
     assert_close(distance, total, atol=1e-4 * (1 + float(total.max())))
 
 
@@ -217,14 +236,14 @@ def test_every_function_is_valid_and_called_by_name() -> None:
 
 
 def run_int8(
-    this: Case, integers: NDArray[np.uint8], given: Affine, made: Affine
+    this: Case, integers: NDArray[np.uint8], given: tuple[Any, Any], made: Affine
 ) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-    """The int8 form on bytes (n, *positions, c)."""
+    """The int8 form on bytes (n, *positions, c); given: the scale and zero point of u, or of each channel."""
     channels_first = (integers.shape[-1], *integers.shape[1:-1])
     shaped = int8_constants(channels_first, list(this.constants.values()))
     constants: dict[str, NDArray[Any]] = {
-        "u_scale": np.asarray(given.scale, np.float32),
-        "u_zero": np.asarray(given.zero, np.uint8),
+        "u_scale": np.asarray(given[0], np.float32),
+        "u_zero": np.asarray(given[1], np.uint8),
         "y_scale": np.asarray(made.scale, np.float32),
         "y_zero": np.asarray(made.zero, np.uint8),
         **dict(zip(("average", "flat", *this.constants), shaped, strict=True)),

@@ -116,7 +116,11 @@ BAD = {
     "a negative scale": Bad("its y_scale is not above 0", constant("y_scale", -0.1)),
     "a scale that is no number": Bad("its r_scale is not above 0", constant("r_scale", np.nan)),
     "an infinite scale": Bad("its u_scale is not above 0", constant("u_scale", np.inf)),
-    "a scale per channel": Bad("u must have one scale and one zero point", constant("u_scale", np.ones(7))),
+    "scales per channel, but one zero point": Bad(
+        "u must have one scale and one zero point, or 7", constant("u_scale", np.ones(7))
+    ),
+    "scales of other channels": Bad("u must have one scale", constant("u_scale", np.ones(5))),
+    "a scale per channel of the residual": Bad("r must have one scale", constant("r_scale", np.ones(7))),
     "no scale": Bad("r must have one scale and one zero point", constant("r_scale", [])),
     "no zero point": Bad("y must have one scale and one zero point", constant("y_zero", [], np.uint8)),
     "a residual of another shape": Bad(

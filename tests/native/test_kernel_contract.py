@@ -154,13 +154,21 @@ def test_any_scales_and_zero_points_are_normalized_alike(op: str) -> None:
         zeros=st.tuples(*[st.integers(0, 255)] * 3),
         low=st.floats(0, 0.5),
         room=st.floats(0, 0.25),
+        unlike=st.booleans(),  # channels of u
     )
-    def check(seed: int, scales: tuple[float, ...], zeros: tuple[int, ...], low: float, room: float) -> None:
+    def check(
+        seed: int, scales: tuple[float, ...], zeros: tuple[int, ...], low: float, room: float, unlike: bool
+    ) -> None:
         constants: dict[str, Array] = {}
         names = [name for name in ("u", "y", "r") if f"{name}_scale" in FUNCTIONS[op].input]
         for name, scale, zero in zip(names, scales, zeros, strict=False):
             constants[f"{name}_scale"] = np.asarray(scale, np.float32)
             constants[f"{name}_zero"] = np.asarray(zero, np.uint8)
+        if unlike:
+            random = np.random.default_rng(seed)
+            channels = layer_of(op, np.uint8, "map").channels
+            constants["u_scale"] = constants["u_scale"] * random.uniform(0.2, 1, channels).astype(np.float32)
+            constants["u_zero"] = random.integers(64, 192, channels).astype(np.uint8)
         attributes = {"low": low, "room": room, "rate": -((low + room) ** 2)}
         layer = layer_of(op, np.uint8, "map", seed=seed, constants=constants, attributes=attributes)
         inputs = inputs_of(layer, 2, seed)

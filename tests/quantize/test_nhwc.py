@@ -12,10 +12,11 @@ from leantta.graph.depthwise import DEPTHWISE
 from leantta.graph.functions import called, distances
 from leantta.graph.ir import BATCH, CONTRIB, Graph, write_graph
 from leantta.graph.run import run_graph
+from leantta.quantize.calibrate import calibrate
 from leantta.quantize.elementwise import BINARY, UNARY
 from leantta.quantize.nhwc import MOVES, RULES, write_nhwc
 from leantta.quantize.params import affine_of
-from quantize.graphs import CASES, Case, built, elementwise, inputs_of, of_two, spans_of
+from quantize.graphs import CASES, Case, built, elementwise, inputs_of, of_two
 from reference import assert_close
 
 OPSET_18 = [op for op in UNARY if op != "Gelu"]  # which came with opset 20
@@ -34,8 +35,13 @@ def int8() -> dict[str, tuple[Graph, Graph, NDArray[np.float32], float]]:
     made = {}
     for name, case in ALL.items():
         graph, inputs = built(case), inputs_of(case)
-        spans = spans_of(graph, inputs)
-        made[name] = graph, write_nhwc(graph, spans, last=False), inputs, affine_of(spans["logits"]).scale
+        ranges = calibrate(graph, inputs)
+        made[name] = (
+            graph,
+            write_nhwc(graph, ranges, last=False),
+            inputs,
+            affine_of(ranges.spans["logits"]).scale,
+        )
     return made
 
 
@@ -94,7 +100,7 @@ def test_shapes_and_types_are_what_a_run_gives(name: str, int8: Made) -> None:
 @pytest.mark.parametrize("name", ["conv 3x3", "conv 1d", "adaptive norm", "max pool", "mean", "add", "mul"])
 def test_inputs_may_come_with_channels_last(name: str, int8: Made) -> None:
     graph, first, inputs, _ = int8[name]
-    last = write_nhwc(graph, spans_of(graph, inputs), last=True)
+    last = write_nhwc(graph, calibrate(graph, inputs), last=True)
     said = last.tensors["input"].shape
     assert said == (BATCH, *inputs.shape[2:], inputs.shape[1])
     found = run_graph(last, np.ascontiguousarray(np.moveaxis(inputs, 1, -1)), ["logits"])[0]
@@ -121,8 +127,10 @@ def test_activations_cost_nothing(name: str, int8: Made) -> None:
 def test_values_beyond_the_range_are_clipped_and_do_not_wrap_round(int8: Made) -> None:
     graph, written, inputs, step = int8["conv 1x1"]
     far = 3 * inputs
-    spans = spans_of(graph, inputs)
-    wanted = np.clip(run_graph(graph, np.clip(far, *spans["input"]), ["logits"])[0], *spans["logits"])
+    ranges = calibrate(graph, inputs)
+    wanted = np.clip(
+        run_graph(graph, np.clip(far, *ranges.spans["input"]), ["logits"])[0], *ranges.spans["logits"]
+    )
     assert_close(run_graph(written, far, ["logits"])[0], wanted, atol=3 * step)
 
 
@@ -130,7 +138,7 @@ def test_a_tensor_read_in_two_forms_is_made_once() -> None:
     """A residual around an elementwise function: bytes for the sum, floats for the function."""
     case = CASES["mul of channels"]
     graph, inputs = built(case), inputs_of(case)
-    written = write_nhwc(graph, spans_of(graph, inputs), last=False)
+    written = write_nhwc(graph, calibrate(graph, inputs), last=False)
     names = [out for node in written.nodes for out in node.outputs]
     assert len(set(names)) == len(names)
     ops: list[Any] = [node.op for node in written.nodes]

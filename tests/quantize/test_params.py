@@ -80,14 +80,12 @@ def test_no_pair_of_neighbours_overflows_in_either_order(weight: NDArray[np.floa
 
 @pytest.mark.parametrize("pairs", [True, False])
 @given(weight=weights(KERNELS))
-def test_weights_come_back_within_half_a_step_of_their_channel(
-    pairs: bool, weight: NDArray[np.float32]
-) -> None:
+def test_weights_come_back_within_a_step_of_their_channel(pairs: bool, weight: NDArray[np.float32]) -> None:
     found = quantize_weights(weight, summed_in_pairs=pairs)
     along = (-1, 1, 1, 1)
     error = np.abs(found.values * found.scale.astype(np.float64).reshape(along) - weight)
     peak = np.abs(weight).max(axis=(1, 2, 3))
-    assert (error <= 0.5001 * found.scale.reshape(along) + 1e-18).all()
+    assert (error <= 1.0001 * found.scale.reshape(along) + 1e-18).all()
     live = peak > 1e-15
     assert (found.scale[live] >= peak[live] / 127 * 0.9999).all()
     assert (found.scale[live] <= peak[live] / 127 * (2.0001 if pairs else 1.0001)).all()

@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 
 from leantta.graph.ir import BATCH, Graph, write_graph
 from leantta.graph.run import run_graph
+from leantta.quantize.calibrate import calibrate
 from leantta.quantize.elementwise import BINARY, UNARY
 from leantta.quantize.params import affine_of
 from leantta.quantize.qdq import KEEPERS, READERS, inlined, write_qdq
-from quantize.graphs import CASES, Case, built, elementwise, inputs_of, of_two, spans_of
+from quantize.graphs import CASES, Case, built, elementwise, inputs_of, of_two
 from reference import assert_close
 
 ALL: dict[str, Case] = {
@@ -26,8 +27,8 @@ def portable() -> Made:
     made = {}
     for name, case in ALL.items():
         graph, inputs = built(case), inputs_of(case)
-        spans = spans_of(graph, inputs)
-        made[name] = graph, inlined(write_qdq(graph, spans)), inputs, affine_of(spans["logits"]).scale
+        ranges = calibrate(graph, inputs)
+        made[name] = graph, inlined(write_qdq(graph, ranges)), inputs, affine_of(ranges.spans["logits"]).scale
     return made
 
 
@@ -60,7 +61,7 @@ def test_operators_are_of_the_standard_and_types_are_right(name: str, portable: 
 @pytest.mark.parametrize("name", ALL)
 def test_readers_read_bytes_and_integer_weights(name: str, portable: Made) -> None:
     graph, _, inputs, _ = portable[name]
-    written = write_qdq(graph, spans_of(graph, inputs))
+    written = write_qdq(graph, calibrate(graph, inputs))
     behind = written.producers()
     for node in written.nodes:
         fixed = node.op in READERS and graph.producers().get(node.inputs[1]) is None

@@ -6,6 +6,7 @@ model -plan, apply-> adapting model -prepare, trace-> float graph -calibrate, wr
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -143,7 +144,7 @@ class _Making:
         if pixels is None or self.signal:
             calibration = as_float32(calibration)
         self.options = options
-        self.gate = gate
+        self.asked = self.gate = gate
         self.pixels = pixels
         self.sound = sound
         self.given = calibration
@@ -152,7 +153,7 @@ class _Making:
         self.plan: Plan = plan(model, example, layers)
         self.model = model
         self.layers: list[str] = []
-        self.ranges = Ranges({}, ())
+        self.ranges = Ranges({}, (), {})
         self.scale: ShiftScale | None = None
         self.difference = 0.0
         self.agreement = 1.0
@@ -201,10 +202,10 @@ class _Making:
             last = False
         else:
             seen = calibrate(exact, self.inputs, self.options.observer, progress=progress("calibrate"))
-            spans: dict[str, Range] = {**seen.spans, **self._input_range()}
-            self.ranges = Ranges(spans, seen.empty)
+            self.ranges = replace(seen, spans={**seen.spans, **self._input_range()})
             last = image and not self.options.portable
-            graph = write_qdq(exact, spans) if self.options.portable else write_nhwc(exact, spans, last=last)
+            write = write_qdq if self.options.portable else partial(write_nhwc, last=last)
+            graph = write(exact, self.ranges)
         if not image:
             return graph
         assert self.pixels is not None  # `check_calibration` has seen to it
@@ -268,6 +269,7 @@ class _Making:
         return Conversion(
             path=output,
             plan=self.plan,
+            asked=self.asked,
             gate=self.gate if self.layers else None,
             precision=self.options.precision,
             size_bytes=size_bytes,

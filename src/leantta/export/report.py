@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from leantta.gates import DEFAULT_GATE, CalibratedGate, Gate
+from leantta.gates import CalibratedGate, Gate
 from leantta.surgery.plan import Action, Plan
 from leantta.tables import render
 
@@ -14,6 +14,7 @@ class Conversion:
 
     path: Path
     plan: Plan
+    asked: Gate
     gate: Gate | None  # as it was fitted to the model; None: nothing adapts
     precision: str
     size_bytes: int
@@ -35,7 +36,7 @@ class Conversion:
                 "layers",
                 f"{counts[Action.ADAPT]} adapt, {counts[Action.FUSE]} fused, {counts[Action.KEEP]} kept",
             ],
-            *([["gate", _described(self.gate)]] if self.gate is not None else []),
+            *([["gate", _described(self.asked, self.gate)]] if self.gate is not None else []),
             [
                 "size",
                 f"{self.size_bytes / 1e6:.2f} MB, {ratio:.3f} times the weights alone",
@@ -55,11 +56,12 @@ class Conversion:
         return render(["", "result"], rows)
 
 
-def _described(gate: Gate) -> str:
+def _described(asked: Gate, gate: Gate) -> str:
     if not isinstance(gate, CalibratedGate):
         return f"paper, tau {gate.tau:g}, lambda {gate.lam:g}"
     found = f"calibrated, weights from {gate.floor:g} to {gate.ceiling:g}"
     if gate.budget is None:
         return found
-    lowered = "lowered " if gate.ceiling < DEFAULT_GATE.ceiling else ""
+    assert isinstance(asked, CalibratedGate)  # fitting changes the ceiling alone
+    lowered = f"lowered from {asked.ceiling:g} " if gate.ceiling < asked.ceiling else ""
     return f"{found}, {lowered}to cost at most {100 * gate.budget:g} points of clean accuracy"

@@ -7,7 +7,8 @@ and a runtime that has a kernel of that name may run the kernel instead. Two gat
     QLinearAdaptiveNorm, QLinearCalibratedNorm    bytes in and out, channels last: (n, positions..., c)
 
 The int8 forms may do what follows in the same pass, as their names end: `Add` adds a second map of bytes,
-`HardSwish` is the activation (ReLU and ReLU6 need nothing: the range of y clips). `native/` has the kernel.
+`HardSwish` is the activation (ReLU and ReLU6 need nothing: the range of y clips). u has one scale and zero
+point, or those of each channel. `native/` has the kernel.
 
 Inputs are u, already normalised by the source statistics (see `leantta.export.prepare`), and constants per
 channel; outputs are y and, for each sample, the distance S before the gate saturates it, (n, 1). The weight
@@ -39,7 +40,7 @@ _OPEN_FLOAT = """
     channels = Constant <value_ints = [1]> ()
 """
 _OPEN_INT8 = """
-    x = DequantizeLinear (u, u_scale, u_zero)
+    x = DequantizeLinear <axis = -1> (u, u_scale, u_zero)
     rows = Reshape (x, flat)
     mean = MatMul (average, rows)
     square = Mul (rows, rows)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +22,20 @@ MEMORY_BYTES = 1 << 27
 """How much the watched tensors of one batch may take."""
 
 
+class ChannelRange(NamedTuple):
+    """The least and the largest value of each channel, zero included: each (c,)."""
+
+    low: Floats
+    high: Floats
+
+
 @dataclass(frozen=True)
 class Ranges:
-    """The range of each tensor, and the tensors that never left zero."""
+    """The range of each tensor, the tensors that never left zero, and the ranges of channels."""
 
     spans: dict[str, Range]
     empty: tuple[str, ...]
+    channels: dict[str, ChannelRange]  # of what normalizations read
 
 
 def calibrate(
@@ -45,6 +54,8 @@ def calibrate(
     passes = 1 if observer == "minmax" else 2
     total = passes * len(inputs)
     spans: dict[str, Range] = dict.fromkeys(watched, (np.inf, -np.inf))
+    channels: dict[str, ChannelRange] = {}
+    read = {node.inputs[0] for node in graph.nodes if is_norm(node)}
     for done, values in _runs(session, graph, watched, inputs, batch):
         for name, value in zip(watched, values, strict=True):
             low, high = float(value.min()), float(value.max())
@@ -54,6 +65,8 @@ def calibrate(
                     f"{done + len(value) - 1}; check the weights and the images"
                 )
             spans[name] = min(spans[name][0], low), max(spans[name][1], high)
+            if name in read:
+                channels[name] = _widened(channels.get(name), value)
         progress(min(done + batch, len(inputs)), total)
     if passes == 2:
         counts: dict[str, Counts] = {name: np.zeros(BINS, np.int64) for name in watched}
@@ -65,7 +78,14 @@ def calibrate(
     if passes == 2:
         moving = {name: span for name, span in spans.items() if name not in empty}
         spans |= {name: decide(_wide(span), counts[name]) for name, span in moving.items()}
-    return Ranges(spans, empty)
+    return Ranges(spans, empty, channels)
+
+
+def _widened(known: ChannelRange | None, value: Array) -> ChannelRange:
+    """Return the ranges of channels, the second axis, with what was known of them."""
+    away = (0, *range(2, value.ndim))
+    low, high = known or (np.float32(0), np.float32(0))
+    return ChannelRange(np.minimum(low, value.min(axis=away)), np.maximum(high, value.max(axis=away)))
 
 
 def _watched(graph: Graph) -> list[str]:

@@ -75,9 +75,12 @@ def clips(node: Node, constants: Mapping[str, Array]) -> bool:
 class Edges:
     """The new graph as it is written, and where each tensor of the old one is found in it."""
 
-    def __init__(self, graph: Graph, spans: Mapping[str, Range]) -> None:
+    def __init__(
+        self, graph: Graph, spans: Mapping[str, Range], factors: Mapping[str, Array] | None = None
+    ) -> None:
         self.graph = graph
         self.spans = spans
+        self.factors = factors or {}  # by tensor: what its bytes are multiplied with beyond their scale, (c,)
         self.nodes: list[Node] = []
         self.constants: dict[str, Array] = {}
         self.tensors: dict[str, Tensor] = {}
@@ -127,6 +130,16 @@ class Edges:
         return (
             self.constant(f"{tensor}/scale", np.asarray(affine.scale, np.float32)),
             self.constant(f"{tensor}/zero", np.asarray(affine.zero, np.uint8)),
+        )
+
+    def channel_affine_names(self, tensor: str) -> tuple[str, str]:
+        """Return the same for a tensor whose channels have factors: a scale and a zero point for each."""
+        if tensor not in self.factors:
+            return self.affine_names(tensor)
+        affine, factors = self.affine(tensor), self.factors[tensor]
+        return (
+            self.constant(f"{tensor}/scales", (np.float32(affine.scale) * factors).astype(np.float32)),
+            self.constant(f"{tensor}/zeros", np.full(len(factors), affine.zero, np.uint8)),
         )
 
     def slot(self, tensor: str, form: Form) -> tuple[str, Tensor]:

@@ -9,9 +9,10 @@ from dataclasses import replace
 
 from leantta.graph.functions import NORMS, distances
 from leantta.graph.ir import Graph, Node
+from leantta.quantize.calibrate import Ranges
 from leantta.quantize.elementwise import as_it_was, batch_of, elementwise, move, sum_or_product
+from leantta.quantize.evening import evened
 from leantta.quantize.lowering import REAL, REAL_LAST, Edges, fused_activations, to_last
-from leantta.quantize.params import Range
 from leantta.quantize.pools import average_pool, concat, max_pool, mean_over_positions, reduce
 from leantta.quantize.products import conv, linear, matrix_product, norm
 
@@ -41,9 +42,11 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
 }
 
 
-def write_nhwc(graph: Graph, spans: Mapping[str, Range], *, last: bool) -> Graph:
+def write_nhwc(graph: Graph, ranges: Ranges, *, last: bool) -> Graph:
     """Return the graph in int8; `last`: its input is given with channels last."""
-    edges = Edges(graph, spans)
+    even = evened(graph, ranges)
+    graph = even.graph
+    edges = Edges(graph, even.spans, even.factors)
     fused = fused_activations(graph)
     source = graph.inputs[0]
     edges.put(source, REAL_LAST if last else REAL, source)

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leantta.graph.ir import Array
+from leantta.quantize.rounding import balanced
 
 Floats = npt.NDArray[np.float32]
 
@@ -63,7 +64,7 @@ class Weights:
 def quantize_weights(
     weight: Array, *, summed_in_pairs: bool, bias: Array | None = None, input_scale: float = 1.0
 ) -> Weights:
-    """Return symmetric int8 weights (out, ...), each output channel with its own scale.
+    """Return symmetric int8 weights (out, in, ...), each output channel with its own scale.
 
     A channel whose weights nearly vanish gets a scale with which its bias (out,) still fits 32 bits.
 
@@ -80,8 +81,8 @@ def quantize_weights(
     if bias is not None:
         peak = np.maximum(peak, np.abs(np.asarray(bias, np.float64)) / (input_scale * BIAS_PEAK))
     scale = np.where(peak > LEAST, peak, 1.0).astype(np.float32)
-    shaped = scale.reshape(-1, *(1,) * (weight.ndim - 1))
-    return Weights(np.clip(np.rint(weight / shaped), -PEAK, PEAK).astype(np.int8), scale)
+    steps = (flat / scale[:, None]).reshape(*weight.shape[:2], -1)  # (out, in, taps)
+    return Weights(np.clip(balanced(steps), -PEAK, PEAK).astype(np.int8).reshape(weight.shape), scale)
 
 
 def _pair_peak(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -59,7 +59,7 @@ def norm(edges: Edges, node: Node, out: str) -> bool:
     out = chain.out
     inputs = [
         edges.get(u, INT_LAST),
-        *edges.affine_names(u),
+        *edges.channel_affine_names(u),
         *edges.affine_names(out),
         edges.constant(f"average_{count}", average),
         edges.constant(f"flat_{rank}_{count}_{channels}", flat),

@@ -4,15 +4,15 @@ Every runtime reads this form, and those that know integers (ONNX Runtime, OpenV
 operator with the roundings around it.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from leantta.graph.functions import NORMS, distances, inline
 from leantta.graph.ir import Array, Graph, Node, Tensor
+from leantta.quantize.calibrate import Ranges
 from leantta.quantize.lowering import BYTES, FLOAT, QUANTIZED_MAKERS, Edges, fused_activations
-from leantta.quantize.params import Range, Weights, is_depthwise, quantize_bias, quantize_weights
+from leantta.quantize.params import Weights, is_depthwise, quantize_bias, quantize_weights
 
 READERS = ("Conv", "Gemm", "MatMul", *NORMS)
 """Operations that read bytes."""
@@ -21,9 +21,9 @@ KEEPERS = ("MaxPool", "Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze",
 """Operations whose output is made of the very values that they read."""
 
 
-def write_qdq(graph: Graph, spans: Mapping[str, Range]) -> Graph:
+def write_qdq(graph: Graph, ranges: Ranges) -> Graph:
     """Return the graph in int8 with the operators of the ONNX standard alone."""
-    edges = Edges(graph, spans)
+    edges = Edges(graph, ranges.spans)
     rounded = _rounded(graph)
     where: dict[str, str] = {}
     source = graph.inputs[0]
