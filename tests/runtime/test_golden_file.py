@@ -32,8 +32,13 @@ def test_a_golden_file_is_whole(golden: Path, engine: str) -> None:
     assert all(check.ok for check in verify(golden, engine=engine))
 
 
+def test_there_are_files_with_one_step_and_with_a_step_for_each_channel() -> None:
+    assert [path.stem for path in FILES] == ["format1", "format1_fused", "format1_steps"]
+    assert [b"/scales" in path.read_bytes() for path in FILES] == [False, False, True]
+
+
 def test_there_is_a_file_for_each_thing_the_kernel_does_at_once() -> None:
-    assert [path.stem for path in FILES] == ["format1", "format1_fused"]
-    fused = FILES[1].read_bytes()
+    _, fused_file, _ = FILES
+    fused = fused_file.read_bytes()
     for name in (b"QLinearCalibratedNormHardSwish", b"QLinearCalibratedNormAdd", b"QLinearDepthwise"):
         assert name in fused
