@@ -13,6 +13,8 @@ import pytest
 import results_page
 
 from leantta.data.sound_shifts.table import SOUND_SHIFTS
+from leantta.evaluate.metrics import weighted_f1
+from leantta.evaluate.record import Record
 from leantta.measure.record import read_bench
 from leantta.measure.table import figures_of
 from leantta.report.show import load_records
@@ -62,13 +64,25 @@ MODELS = [(model, dataset) for dataset in ("cifar10", "cifar100") for model in B
 DEFAULT = "leantta:sixteen:calibrated"
 
 
-def accuracy(model: str, dataset: str, stream: str, method: str) -> float:
-    """In %, over all full records."""
+def full_records(model: str, dataset: str, stream: str, method: str) -> list[Record]:
+    """Of all seeds that there are."""
     name = method.replace(":", "_")
     folder = CHECKOUT / "results" / "reproduce" / "full"
     found = load_records([*folder.glob(f"{model}-{dataset}-{stream}-{name}-seed*.jsonl")])
     assert {record.method for record in found} == {method}
+    return found
+
+
+def accuracy(model: str, dataset: str, stream: str, method: str) -> float:
+    """In %, over all full records."""
+    found = full_records(model, dataset, stream, method)
     return 100 * float(np.mean([record.correct.mean() for record in found]))
+
+
+def weighted_f1_of(model: str, dataset: str, stream: str, method: str) -> float:
+    """In %, over all full records."""
+    found = full_records(model, dataset, stream, method)
+    return 100 * float(np.mean([weighted_f1(record.labels, record.predictions) for record in found]))
 
 
 @pytest.mark.parametrize(("model", "dataset"), MODELS)
@@ -95,6 +109,37 @@ def test_the_default_loses_at_most_half_a_point_on_clean_images(model, dataset):
     }
     assert clean["none"] - clean[DEFAULT] <= 0.5
     assert clean[DEFAULT] >= clean["leantta:half:paper"] - 0.2
+
+
+SENSORS = [
+    *(("motion_cnn", "har", stream) for stream in ("clean", "abrupt", "gradual")),
+    *(("vggish", "esc50", stream) for stream in ("clean", "abrupt", "gradual")),
+    ("vggish", "capuchin", "clean"),
+]
+
+
+@pytest.mark.parametrize(("model", "dataset", "stream"), SENSORS)
+@pytest.mark.parametrize("kind", ["none", "sixteen:calibrated"])
+def test_int8_is_near_float32_on_sound_and_motion(model, dataset, stream, kind):
+    method = kind if kind == "none" else f"leantta:{kind}"
+    learnt = "esc50" if model == "vggish" else dataset
+    file = f"{model}_{learnt}_{kind.replace(':', '_')}.onnx"
+    measured = weighted_f1_of if model == "vggish" else accuracy
+    assert abs(measured(model, dataset, stream, method) - measured(model, dataset, stream, file)) <= 0.7
+
+
+@pytest.mark.parametrize("stream", ["abrupt", "gradual"])
+def test_the_default_gains_on_shifted_motion(stream):
+    none, default = (accuracy("motion_cnn", "har", stream, method) for method in ("none", DEFAULT))
+    assert default > none
+
+
+@pytest.mark.parametrize(
+    ("model", "dataset", "measured"), [("motion_cnn", "har", accuracy), ("vggish", "esc50", weighted_f1_of)]
+)
+def test_the_default_loses_at_most_half_a_point_on_clean_sound_and_motion(model, dataset, measured):
+    none, default = (measured(model, dataset, "clean", method) for method in ("none", DEFAULT))
+    assert none - default <= 0.5
 
 
 @pytest.mark.parametrize(("model", "dataset"), MODELS)
