@@ -66,7 +66,7 @@ DEFAULT = "leantta:sixteen:calibrated"
 
 def full_records(model: str, dataset: str, stream: str, method: str) -> list[Record]:
     """Of all seeds that there are."""
-    name = method.replace(":", "_")
+    name = re.sub("[:=]", "_", method)
     folder = CHECKOUT / "results" / "reproduce" / "full"
     found = load_records([*folder.glob(f"{model}-{dataset}-{stream}-{name}-seed*.jsonl")])
     assert {record.method for record in found} == {method}
@@ -126,6 +126,20 @@ def test_int8_is_near_float32_on_sound_and_motion(model, dataset, stream, kind):
     file = f"{model}_{learnt}_{kind.replace(':', '_')}.onnx"
     measured = weighted_f1_of if model == "vggish" else accuracy
     assert abs(measured(model, dataset, stream, method) - measured(model, dataset, stream, file)) <= 0.7
+
+
+def test_what_is_said_of_shifted_sound_is_in_the_records():
+    streams = ("abrupt", "gradual")
+    f1 = {
+        method: [weighted_f1_of("vggish", "esc50", stream, method) for stream in streams]
+        for method in ("none", DEFAULT, "leantta:half:paper", f"{DEFAULT}:floor=0.075")
+    }
+    none, default, paper, floor = (f"{np.mean(found):.2f}" for found in f1.values())
+    compared = zip(f1[DEFAULT], f1["none"], streams, strict=True)
+    gains = [f"{own - base:+.2f} {stream}" for own, base, stream in compared]
+    said = " ".join(RESULTS.split())
+    assert f"the mean of both streams is {default}, None's {none} ({', '.join(gains)}, five seeds" in said
+    assert f"a floor of 0.075 are at {paper} and {floor}" in said
 
 
 @pytest.mark.parametrize("stream", ["abrupt", "gradual"])
