@@ -9,7 +9,6 @@ results/rounding_error.json. `--show` prints the table.
 """
 
 import argparse
-import json
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,14 +19,14 @@ from unittest.mock import patch
 import numpy as np
 import numpy.typing as npt
 from held_back import shifted
+from kept_rows import keep_rows, rows_of
 
 from leantta.data.corruptions.names import SEVERITIES
 from leantta.data.datasets import Dataset, dataset_info
 from leantta.data.modalities import modality_of
 from leantta.evaluate.decisions import decided
-from leantta.evaluate.machine import describe_machine, loaded_versions
 from leantta.export.convert import FileOptions, convert
-from leantta.files import replacing, sha256_of
+from leantta.files import sha256_of
 from leantta.graph.ir import Graph
 from leantta.models.pretrained import pretrained
 from leantta.models.weights import find_weights
@@ -127,24 +126,14 @@ def _differences(found: Floats, exact: Floats) -> dict[str, float]:
 def keep(row: dict[str, Any]) -> None:
     """Write a row to the record, in the place of an older one of that network."""
     same = ("model", "dataset", "layers")
-    rows = [each for each in read()["rows"] if any(each[key] != row[key] for key in same)]
-    done = {"rows": [*rows, row], "machine": describe_machine(), "versions": loaded_versions()}
-    with replacing(OUTPUT) as part:
-        part.write_text(json.dumps(done, indent=1) + "\n", encoding="utf-8")
-
-
-def read() -> dict[str, Any]:
-    """Return the record, without rows if there is none."""
-    if not OUTPUT.exists():
-        return {"rows": []}
-    found: dict[str, Any] = json.loads(OUTPUT.read_text(encoding="utf-8"))
-    return found
+    others = [each for each in rows_of(OUTPUT) if any(each[key] != row[key] for key in same)]
+    keep_rows(OUTPUT, [*others, row])
 
 
 def table() -> str:
     """Return the record in Markdown: errors in percent of the scores' spread, decisions that differ."""
     body = []
-    for row in read()["rows"]:
+    for row in rows_of(OUTPUT):
         for name, spread in row["spread"].items():
             cells = [f"{row['model']} {row['dataset']}", row["layers"], name]
             for form in INSTEAD:

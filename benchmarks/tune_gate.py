@@ -7,7 +7,6 @@ right to results/gate_tuning.json; what is there already is not run again. `--sh
 """
 
 import argparse
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from held_back import shifted
+from kept_rows import keep_rows, rows_of
 
 from leantta.data.cifar import load_images
 from leantta.data.datasets import Dataset, Inputs, Labels, dataset_info, model_inputs
 from leantta.evaluate.decisions import decided
-from leantta.evaluate.machine import describe_machine, loaded_versions
 from leantta.evaluate.predictor import Predictor
-from leantta.files import replacing, sha256_of
+from leantta.files import sha256_of
 from leantta.gates import CalibratedGate
 from leantta.methods.options import MethodOptions
 from leantta.methods.subject import Subject
@@ -128,8 +127,8 @@ def run_rows(tuning: Tuning, network: Loaded, sets: Sets) -> None:
     """Run what the output has not, keeping it after each method."""
     model, data, sha256, subject = network
     for method in tuning.methods:
-        done = _read(tuning.output)
-        if any(row["weights_sha256"] == sha256 and row["method"] == method for row in done["rows"]):
+        done = rows_of(tuning.output)
+        if any(row["weights_sha256"] == sha256 and row["method"] == method for row in done):
             continue
         predictor = choose(method, MethodOptions()).build(subject)
         row: dict[str, Any] = {
@@ -142,15 +141,12 @@ def run_rows(tuning: Tuning, network: Loaded, sets: Sets) -> None:
         for name, (inputs, labels) in sets.items():
             row[f"{name} weight"] = mean_weight(predictor, inputs)
             row[name] = right(predictor, inputs, labels, f"{model} {data.name} {method} {name}")
-        done = _read(tuning.output) | {"machine": describe_machine(), "versions": loaded_versions()}
-        done["rows"].append(row)
-        with replacing(tuning.output) as part:
-            part.write_text(json.dumps(done, indent=1) + "\n", encoding="utf-8")
+        keep_rows(tuning.output, [*rows_of(tuning.output), row])
 
 
 def table_of(tuning: Tuning, base: str) -> str:
     """Return what the output says, in Markdown: points gained over the base on each set."""
-    rows = _read(tuning.output)["rows"]
+    rows = rows_of(tuning.output)
     models = dict.fromkeys((row["model"], row["dataset"], row["weights_sha256"]) for row in rows)
     found = {(row["weights_sha256"], row["method"]): row for row in rows}
     done = [method for method in tuning.methods if all((sha256, method) in found for *_, sha256 in models)]
@@ -170,13 +166,6 @@ def table_of(tuning: Tuning, base: str) -> str:
 
 def _gain(one: str, other: str) -> float:
     return 100 * (one.count("1") - other.count("1")) / len(one)
-
-
-def _read(output: Path) -> dict[str, Any]:
-    if not output.exists():
-        return {"rows": []}
-    found: dict[str, Any] = json.loads(output.read_text(encoding="utf-8"))
-    return found
 
 
 def main(doc: str | None, tuning: Tuning, base: str, make: Callable[[Dataset], Sets]) -> None:

@@ -52,7 +52,7 @@ def conv(*shape: int, bias: bool = True, **attributes: Any) -> dict[str, Any]:
         "nodes": [node("Conv", *names, **attributes)],
         "constants": constants,
         "wants": ("QLinearConv",),
-        "steps": 4,  # weights are rounded too, by up to a step
+        "steps": 3,  # weights are rounded too, by up to a step
     }
 
 
@@ -379,7 +379,7 @@ CASES: dict[str, Case] = {
         constants={"w": weight(6, 4, 2, 2, 2)},
         shape=VOLUME,
         int8=False,
-        steps=4,
+        steps=3.5,
     ),
     "softmax": Case(nodes=[node("Softmax", "x", axis=1)], int8=False),
 }

@@ -52,9 +52,10 @@ def train(
     precision: str,
     threads: int | None,
 ) -> None:
-    """Train MODEL: resnet18, mobilenet_v2, mobilevit_s on CIFAR, motion_cnn on motion sensors (har).
+    """Train MODEL: resnet18, mobilenet_v2, mobilevit_s on CIFAR, motion_cnn on har, vggish on esc50.
 
-    Images are cropped, flipped and partly blanked, windows moved in time; one cycle of the learning rate.
+    Images are cropped, flipped and partly blanked, windows moved in time, clips mixed, moved and made louder
+    or quieter; one cycle of the learning rate.
     Every minute the state is kept beside the output (OUTPUT.training): stop at any moment, give the same
     command again, and it goes on.
 
@@ -65,6 +66,7 @@ def train(
           --init weights/resnet18_cifar10.safetensors --epochs 3 --lr 0.05
       leantta train mobilevit_s --images cifar10.npz --epochs 10 --small-epochs 7
       leantta train motion_cnn --dataset har --images har.npz
+      leantta train vggish --dataset esc50 --images birds
     """
     from dataclasses import replace
 
