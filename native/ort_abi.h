@@ -68,64 +68,82 @@ struct OrtCustomOp {
 
 namespace leantta {
 
-// The functions by name. Those that return a status return nullptr when all is well.
+// The functions, each under ONNX Runtime's name for it; a test holds name, position and type to its header. Those that
+// return a status return nullptr when all is well.
 class Api {
  public:
   explicit Api(const OrtApi* table) : table_(table) {}
 
+  // CreateStatus
   OrtStatus* create_status(ErrorCode code, const char* message) const {
     return call<OrtStatus* (*)(int, const char*)>(0)(code, message);
   }
+  // CreateCustomOpDomain
   OrtStatus* create_domain(const char* name, OrtCustomOpDomain** domain) const {
     return call<OrtStatus* (*)(const char*, OrtCustomOpDomain**)>(26)(name, domain);
   }
+  // CustomOpDomain_Add
   OrtStatus* add_op(OrtCustomOpDomain* domain, const OrtCustomOp* op) const {
     return call<OrtStatus* (*)(OrtCustomOpDomain*, const OrtCustomOp*)>(27)(domain, op);
   }
+  // AddCustomOpDomain
   OrtStatus* add_domain(OrtSessionOptions* options, OrtCustomOpDomain* domain) const {
     return call<OrtStatus* (*)(OrtSessionOptions*, OrtCustomOpDomain*)>(28)(options, domain);
   }
+  // GetTensorMutableData
   OrtStatus* data(const OrtValue* value, void** address) const {
-    return call<OrtStatus* (*)(const OrtValue*, void**)>(51)(value, address);
+    return call<OrtStatus* (*)(OrtValue*, void**)>(51)(const_cast<OrtValue*>(value), address);  // not changed by it
   }
+  // GetTensorElementType
   OrtStatus* element_type(const OrtTensorTypeAndShapeInfo* info, int* type) const {
     return call<OrtStatus* (*)(const OrtTensorTypeAndShapeInfo*, int*)>(60)(info, type);
   }
+  // GetDimensionsCount
   OrtStatus* rank(const OrtTensorTypeAndShapeInfo* info, std::size_t* count) const {
     return call<OrtStatus* (*)(const OrtTensorTypeAndShapeInfo*, std::size_t*)>(61)(info, count);
   }
+  // GetDimensions
   OrtStatus* sizes(const OrtTensorTypeAndShapeInfo* info, std::int64_t* values, std::size_t count) const {
     return call<OrtStatus* (*)(const OrtTensorTypeAndShapeInfo*, std::int64_t*, std::size_t)>(62)(info, values, count);
   }
+  // GetTensorTypeAndShape
   OrtStatus* type_and_shape(const OrtValue* value, OrtTensorTypeAndShapeInfo** info) const {
     return call<OrtStatus* (*)(const OrtValue*, OrtTensorTypeAndShapeInfo**)>(65)(value, info);
   }
+  // KernelInfoGetAttribute_float
   OrtStatus* attribute(const OrtKernelInfo* info, const char* name, float* value) const {
     return call<OrtStatus* (*)(const OrtKernelInfo*, const char*, float*)>(85)(info, name, value);
   }
+  // KernelInfoGetAttribute_int64
   OrtStatus* attribute(const OrtKernelInfo* info, const char* name, std::int64_t* value) const {
     return call<OrtStatus* (*)(const OrtKernelInfo*, const char*, std::int64_t*)>(86)(info, name, value);
   }
+  // KernelContext_GetInput
   OrtStatus* input(const OrtKernelContext* context, std::size_t index, const OrtValue** value) const {
     return call<OrtStatus* (*)(const OrtKernelContext*, std::size_t, const OrtValue**)>(90)(context, index, value);
   }
+  // KernelContext_GetOutput
   OrtStatus* output(OrtKernelContext* context, std::size_t index, const std::int64_t* sizes, std::size_t rank,
                     OrtValue** value) const {
     return call<OrtStatus* (*)(OrtKernelContext*, std::size_t, const std::int64_t*, std::size_t, OrtValue**)>(91)(
         context, index, sizes, rank, value);
   }
+  // ReleaseStatus
   void release(OrtStatus* status) const { call<void (*)(OrtStatus*)>(93)(status); }
+  // ReleaseTensorTypeAndShapeInfo
   void release(OrtTensorTypeAndShapeInfo* info) const { call<void (*)(OrtTensorTypeAndShapeInfo*)>(99)(info); }
-  // Sets `count` to the number of values if `values` is nullptr.
+  // KernelInfoGetAttributeArray_int64: sets `count` to the number of values if `values` is nullptr.
   OrtStatus* attribute(const OrtKernelInfo* info, const char* name, std::int64_t* values, std::size_t* count) const {
     return call<OrtStatus* (*)(const OrtKernelInfo*, const char*, std::int64_t*, std::size_t*)>(163)(info, name, values,
                                                                                                      count);
   }
+  // KernelInfoGetConstantInput_tensor
   OrtStatus* constant_input(const OrtKernelInfo* info, std::size_t index, int* is_constant,
                             const OrtValue** value) const {
     return call<OrtStatus* (*)(const OrtKernelInfo*, std::size_t, int*, const OrtValue**)>(249)(info, index,
                                                                                                 is_constant, value);
   }
+  // KernelContext_ParallelFor
   OrtStatus* parallel_for(const OrtKernelContext* context, void (*f)(void*, std::size_t), std::size_t total,
                           std::size_t batches, void* data) const {
     return call<OrtStatus* (*)(const OrtKernelContext*, void (*)(void*, std::size_t), std::size_t, std::size_t,
