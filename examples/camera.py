@@ -7,7 +7,6 @@ from pathlib import Path
 import cv2  # pip install opencv-python-headless
 
 import leantta
-from leantta.runtime.fit import fit
 
 odd = Path("odd")  # frames unlike the training data, to look at and perhaps to train on
 odd.mkdir(exist_ok=True)
@@ -18,7 +17,7 @@ with leantta.load(sys.argv[1]) as session:
         there, frame = camera.read()
         if not there:
             sys.exit(f"no frame {number} from {source}")  # systemd starts it again
-        seen = session.predict_one(fit(cv2.cvtColor(frame, cv2.COLOR_BGR2RGB), session.info))
+        seen = session.predict_one(leantta.fit_image(cv2.cvtColor(frame, cv2.COLOR_BGR2RGB), session.info))
         shift = seen.shift or 0.0  # None if nothing adapts
         print(f"{seen.label} {seen.probability:.2f} shift {shift:.2f}", flush=True)
         if shift > 1:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from torch import nn
 
 from leantta.errors import LeanTTAError, SettingError, UnsupportedModelError
-from leantta.gates import CalibratedGate, PaperGate
+from leantta.gates.calibrated import CalibratedGate
+from leantta.gates.paper import PaperGate
 from leantta.nn import AdaptiveNorm, AdaptiveNorm1d, AdaptiveNorm2d, AdaptiveNorm3d, ChannelAffine, watch
 from reference import Layer, adapted, assert_close, calibrated
 

@@ -10,19 +10,21 @@ from statistics import median
 
 import numpy as np
 import pytest
-import results_page
 
-from leantta.data.sound_shifts.table import SOUND_SHIFTS
+import results_page
+from leantta.disturbances.sound import SOUND_SHIFTS
 from leantta.evaluate.metrics import weighted_f1
 from leantta.evaluate.record import Record
 from leantta.measure.record import read_bench
-from leantta.measure.table import figures_of
+from leantta.measure.request import show_record
+from leantta.measure.results import figures_of
+from leantta.plotting import Picture, digest_in, digest_of
 from leantta.report.show import load_records
-from leantta.reproduce.targets import TARGETS
+from leantta_lab.reproduce.targets import TARGETS
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 README = (CHECKOUT / "README.md").read_text()
-RESULTS = (CHECKOUT / "docs" / "results.md").read_text()
+RESULTS = "\n".join(path.read_text() for path in results_page.RESULTS)
 
 
 def block(language: str, number: int = 0) -> str:
@@ -47,10 +49,10 @@ def test_the_eight_lines_run_as_pasted():
 @pytest.mark.parametrize("path", results_page.PAGES, ids=lambda path: path.name)
 def test_tables_and_figures_are_made_from_the_records(path):
     text = path.read_text()
-    pictures: dict[str, str] = {}
+    pictures: dict[str, Picture] = {}
     assert results_page.filled(text, pictures) == text
     for name, picture in pictures.items():
-        assert (results_page.FIGURES / name).read_text() == picture
+        assert digest_in((results_page.FIGURES / name).read_text()) == digest_of(picture.values)
 
 
 def test_every_target_is_in_the_results_with_its_command():
@@ -164,16 +166,46 @@ def test_stream_mode_loses_nothing_where_each_image_is_another(model, dataset):
     assert plain - remembering <= 0.2
 
 
+def summary_rows() -> list[str]:
+    """Of the small table of docs/results.md: shifted by four methods, then clean by three."""
+    networks = {
+        **{(model, dataset): accuracy for model, dataset in MODELS},
+        ("motion_cnn", "har"): accuracy,
+        ("vggish", "esc50"): weighted_f1_of,
+    }
+    titles = {"resnet18": "ResNet18", "mobilenet_v2": "MobileNetV2", "vggish": "VGGish"}
+    datasets = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "har": "UCI HAR", "esc50": "ESC-50"}
+    rows = []
+    for (model, dataset), measured in networks.items():
+        methods = ["none", "leantta:half:paper", DEFAULT]
+        file = f"{model}_{dataset}_sixteen_calibrated.onnx"
+        cells = [measured(model, dataset, "abrupt", method) for method in (*methods, file)]
+        cells += [measured(model, dataset, "clean", method) for method in methods]
+        names = [titles.get(model, model), datasets[dataset], *(f"{cell:.1f}" for cell in cells)]
+        rows.append(f"| {' | '.join(names)} |")
+    return rows
+
+
+def test_the_summary_of_the_results_is_made_from_records():
+    assert "\n".join(summary_rows()) in RESULTS
+
+
 @pytest.mark.parametrize(
     ("script", "page"),
-    [("tune_gate.py", "method.md"), ("tune_memory.py", "method.md"), ("tune_sound.py", "results.md")],
+    [("tune_gate.py", "method.md"), ("tune_memory.py", "method.md"), ("tune_sound.py", "results/sound.md")],
 )
 def test_what_was_tried_before_choosing_is_made_from_records(script, page):
     shown = (CHECKOUT / "docs" / page).read_text()
-    assert printed(CHECKOUT / "benchmarks" / script, "--show") in shown
+    assert printed(CHECKOUT / "lab" / "benchmarks" / script, "--show") in shown
 
 
 PERFORMANCE = (CHECKOUT / "docs" / "performance.md").read_text()
+
+
+def as_shown(command: str) -> str:
+    """Return a command as the pages show it: checkpoints by their file names, scripts where they are now."""
+    by_name = re.sub(r"(--weights )\S*/", r"\1", command)
+    return by_name.replace("python benchmarks/", "python lab/benchmarks/")
 
 
 def printed(*command: object) -> str:
@@ -182,16 +214,25 @@ def printed(*command: object) -> str:
 
 
 def test_the_cost_is_made_from_records():
-    assert printed(CHECKOUT / "benchmarks" / "cost_table.py") in README
+    assert printed(CHECKOUT / "lab" / "benchmarks" / "cost_table.py") in README
 
 
 @pytest.mark.parametrize("model", BENCHED)
 def test_the_tables_of_the_benchmark_are_made_from_records(model):
     path = CHECKOUT / "results" / f"bench_{model}.json"
     record = read_bench(path)
-    assert f"`{record.command}`" in README
-    assert record.command in PERFORMANCE
+    assert f"`{as_shown(record.command)}`" in README
+    assert as_shown(record.command) in PERFORMANCE
+    assert record.settings["weights_sha256"][:12] in PERFORMANCE
     assert printed("-m", "leantta", "bench", "--show", path, "--markdown") in PERFORMANCE
+
+
+@pytest.mark.parametrize("name", ["fusion_resnet18", "fusion_mobilenet_v2", "scaling"])
+def test_the_plots_of_the_benchmark_show_the_records(name):
+    record = CHECKOUT / "results" / f"{name.replace('fusion', 'bench')}.json"
+    stored = digest_in((CHECKOUT / "docs" / f"{name}.svg").read_text())
+    assert stored is not None
+    assert stored == digest_in(show_record(record).picture().drawn("svg").decode())
 
 
 def test_the_scaling_is_made_from_its_record():
@@ -203,13 +244,14 @@ def test_the_scaling_is_made_from_its_record():
 def test_the_speed_of_sound_is_made_from_its_record():
     page = (CHECKOUT / "docs" / "sound.md").read_text()
     record = json.loads((CHECKOUT / "results" / "sound_speed.json").read_text())
-    assert record["command"] in page
-    assert printed(CHECKOUT / "benchmarks" / "sound_speed.py", "--show") in page
+    assert as_shown(record["command"]) in page
+    assert record["weights_sha256"][:12] in page
+    assert printed(CHECKOUT / "lab" / "benchmarks" / "sound_speed.py", "--show") in page
 
 
 def test_the_errors_of_rounding_are_made_from_their_record():
     page = (CHECKOUT / "docs" / "int8.md").read_text()
-    assert printed(CHECKOUT / "benchmarks" / "rounding_error.py", "--show") in page
+    assert printed(CHECKOUT / "lab" / "benchmarks" / "rounding_error.py", "--show") in page
 
 
 def test_the_shifts_of_sound_are_those_of_the_table():
@@ -241,7 +283,7 @@ def test_the_goals_are_compared_with_records():
 
 def test_what_was_tried_is_in_a_record():
     record = json.loads((CHECKOUT / "results" / "kernel_cost.json").read_text())
-    assert record["command"] in PERFORMANCE
+    assert as_shown(record["command"]) in PERFORMANCE
     for row in record["passes"]:
         if (row["rows"], row["channels"]) == (1024, 96) and "scalar" not in row["pass"]:
             assert f"| {row['pass']} | {median(row['ns']):.3f} |" in PERFORMANCE

@@ -3,21 +3,29 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from leantta.data.cells import GeneratedCells
-from leantta.data.cifar import load_images
 from leantta.errors import LeanTTAError, SettingError
 from leantta.evaluate.metrics import paired_difference
-from leantta.gates import CalibratedGate, PaperGate
-from leantta.methods.options import MethodOptions
+from leantta.gates.calibrated import CalibratedGate
+from leantta.gates.paper import PaperGate
+from leantta.methods.parse import parse_method
+from leantta.modalities.cells import GeneratedCells
 from leantta.progress import silent
 from leantta.study import Study, run_study
+from leantta.surgery.adaptation import Adaptation
+from leantta_lab.datasets.cifar import load_images
 
 
 @pytest.fixture
 def study(sample, weights, tmp_path) -> Study:
-    paper = MethodOptions(gate=PaperGate())  # calibrating takes seconds
+    paper = Adaptation(gate=PaperGate())  # calibrating takes seconds
     return Study(
-        model="resnet18", images=sample, weights=weights, per_cell=1, records=tmp_path, options=paper
+        model="resnet18",
+        dataset="cifar10",
+        images=sample,
+        weights=weights,
+        methods=(parse_method("none"), parse_method("leantta", paper)),
+        per_cell=1,
+        records=tmp_path,
     )
 
 
@@ -53,7 +61,11 @@ def test_an_official_folder_gives_the_same_as_its_images(study, sample, tmp_path
         stacked = [cells.cell(name, severity, np.arange(len(clean)), 0) for severity in range(1, 6)]
         np.save(tmp_path / f"{name}.npy", np.concatenate(stacked))
     np.save(tmp_path / "labels.npy", np.tile(clean.labels, 5))
-    records = list(run_study(replace(study, corrupted=tmp_path, records=None, methods=("none",), per_cell=3)))
+    records = list(
+        run_study(
+            replace(study, corrupted=tmp_path, records=None, methods=(parse_method("none"),), per_cell=3)
+        )
+    )
     assert [str(domain) for domain in records[0].header.domains[:2]] == [
         "gaussian_noise/1",
         "gaussian_noise/2",
@@ -62,8 +74,9 @@ def test_an_official_folder_gives_the_same_as_its_images(study, sample, tmp_path
 
 
 def test_the_calibrated_gate_takes_source_images_from_the_train_split(study):
-    options = MethodOptions(gate=CalibratedGate(), layers="all")
-    records = list(run_study(replace(study, records=None, streams=("severity5",), options=options)))
+    options = Adaptation(gate=CalibratedGate(), layers="all")
+    methods = (parse_method("none"), parse_method("leantta", options))
+    records = list(run_study(replace(study, records=None, streams=("severity5",), methods=methods)))
     assert records[1].header.recipe["method_settings"]["gate"] == "CalibratedGate"
     assert (records[0].predictions != records[1].predictions).any()
 
@@ -73,7 +86,7 @@ def test_the_calibrated_gate_takes_source_images_from_the_train_split(study):
     [
         {"threads": 0},
         {"streams": ("sudden",)},
-        {"methods": ("tent9",)},
+        {"methods": ()},
         {"per_cell": 9999},
         {"dataset": "mnist"},
         {"batch_size": 0},

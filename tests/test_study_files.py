@@ -9,12 +9,13 @@ import pytest
 import torch
 from torch import nn
 
-from leantta.data.cifar import load_images
-from leantta.data.datasets import dataset_info
 from leantta.errors import SettingError
 from leantta.export.convert import convert
+from leantta.methods.parse import parse_method
+from leantta.modalities.datasets import dataset_info
 from leantta.runtime.session import load
 from leantta.study import Study, prepare_study, run_study
+from leantta_lab.datasets.cifar import load_images
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,7 @@ def file(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
         *(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 10)),
     )
     info = dataset_info("cifar10")
-    images = load_images(sample, "cifar10", "train").images[:64]
+    images = load_images(sample, "cifar10", "train").samples[:64]
     path = tmp_path_factory.mktemp("files") / "small.onnx"
     convert(
         model.eval(),
@@ -44,9 +45,10 @@ def file(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
 def test_a_file_is_run_like_a_method(file: Path, sample: Path, weights: Path, tmp_path: Path) -> None:
     study = Study(
         model="resnet18",
+        dataset="cifar10",
         weights=weights,
         images=sample,
-        methods=(str(file), "none"),
+        methods=(file, parse_method("none")),
         streams=("severity5",),
         per_cell=1,
         records=tmp_path,
@@ -61,12 +63,14 @@ def test_a_file_is_run_like_a_method(file: Path, sample: Path, weights: Path, tm
     settings = first.header.recipe["method_settings"]
     assert (settings["precision"], settings["layers"], len(settings["artifact_sha256"])) == ("int8", 1, 64)
     again, _ = run_study(study)
-    assert again.header.started == first.header.started  # taken from its record
+    assert again.header.provenance.started == first.header.provenance.started  # taken from its record
 
 
 def test_a_method_needs_a_model(file: Path, sample: Path) -> None:
     with pytest.raises(SettingError, match="--model resnet18"):
-        prepare_study(Study(model=None, images=sample, methods=(str(file), "leantta")))
+        prepare_study(
+            Study(model=None, dataset="cifar10", images=sample, methods=(file, parse_method("leantta")))
+        )
 
 
 def test_files_are_evaluated_without_torch(file: Path, sample: Path, tmp_path: Path) -> None:

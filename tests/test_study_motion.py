@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 
-from leantta.data.motion_shifts.table import SHIFTS
-from leantta.data.stream_table import STREAMS
+from leantta.disturbances.motion import MOTION_SHIFTS
 from leantta.errors import SettingError
-from leantta.methods.table import METHODS
-from leantta.models.table import build
+from leantta.methods.parse import METHODS, parse_method
+from leantta.models.named import build
 from leantta.models.weights import save_weights
+from leantta.streams.by_name import STREAMS
 from leantta.study import Study, run_study
 from motion_files import write_har
 
 if TYPE_CHECKING:
-    from conftest import Run  # at run time the name may be that of another folder's
+    from running import Run  # at run time the name may be that of another folder's
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +30,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
         weights=folder / "motion.safetensors",
         images=write_har(folder / "har.npz"),
         dataset="har",
+        methods=(parse_method("none"), parse_method("leantta")),
         batch_size=8,
         threads=1,
     )
@@ -44,19 +45,19 @@ def test_every_stream_runs(study: Study, stream: str) -> None:
     assert (none.method, lean.method) == ("none", "leantta:sixteen")
     assert len(none.labels) == len(lean.labels) > 0
     found = {domain.corruption for domain in none.header.domains}
-    assert found <= {"clean", *SHIFTS}
-    assert found == set(SHIFTS) or stream in ("clean", "one_cell")
+    assert found <= {"clean", *MOTION_SHIFTS}
+    assert found == set(MOTION_SHIFTS) or stream in ("clean", "one_cell")
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_runs(study: Study, method: str) -> None:
-    (record,) = run_study(replace(study, methods=(method,), streams=("severity5",), per_cell=4))
-    assert len(record.predictions) == 4 * len(SHIFTS)
+    (record,) = run_study(replace(study, methods=(parse_method(method),), streams=("severity5",), per_cell=4))
+    assert len(record.predictions) == 4 * len(MOTION_SHIFTS)
     assert record.header.recipe["dataset"] == "har"
 
 
 def test_what_is_for_images_only_is_refused(study: Study, tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="--corrupted is a folder of CIFAR-10-C or -100-C; har has none"):
+    with pytest.raises(SettingError, match=r"--corrupted is a published folder.*; har has none"):
         list(run_study(replace(study, corrupted=tmp_path)))
     with pytest.raises(SettingError, match="unknown corruption 'fog'; known: gain, bias_drift"):
         list(run_study(replace(study, streams=("one_cell",), corruption="fog", severity=1)))
@@ -68,5 +69,5 @@ def test_the_command_shows_every_shift(study: Study, run: "Run") -> None:
         *("--weights", study.weights, "--per-cell", 2, "--families", "--threads", 1),
     )
     assert done.returncode == 0, done.stderr
-    for name in SHIFTS:
+    for name in MOTION_SHIFTS:
         assert name in done.stdout

@@ -7,58 +7,57 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from leantta.data.corruptions.apply import corrupt
-    from leantta.errors import LeanTTAError
-    from leantta.export.convert import FileOptions, convert
-    from leantta.gates import CalibratedGate, PaperGate
-    from leantta.models.pretrained import pretrained
-    from leantta.nn import AdaptiveNorm1d, AdaptiveNorm2d, AdaptiveNorm3d, watch
-    from leantta.runtime.session import Session, load
-    from leantta.surgery.apply import adapt, apply
-    from leantta.surgery.observe import observe
-    from leantta.surgery.plan import plan
+    from leantta.data.sound_windows import read_sound_windows as read_sound_windows
+    from leantta.disturbances.corruptions.apply import corrupt as corrupt
+    from leantta.errors import LeanTTAError as LeanTTAError
+    from leantta.export.convert import FileOptions as FileOptions
+    from leantta.export.convert import convert as convert
+    from leantta.gates.calibrated import CalibratedGate as CalibratedGate
+    from leantta.gates.gate import Gate as Gate
+    from leantta.gates.paper import PaperGate as PaperGate
+    from leantta.memory import StreamMemory as StreamMemory
+    from leantta.models.pretrained import pretrained as pretrained
+    from leantta.nn import AdaptiveNorm1d as AdaptiveNorm1d
+    from leantta.nn import AdaptiveNorm2d as AdaptiveNorm2d
+    from leantta.nn import AdaptiveNorm3d as AdaptiveNorm3d
+    from leantta.nn import forget as forget
+    from leantta.nn import watch as watch
+    from leantta.runtime.inputs import fit_image as fit_image
+    from leantta.runtime.inputs import hear as hear
+    from leantta.runtime.session import Session as Session
+    from leantta.runtime.session import load as load
+    from leantta.surgery.adaptation import Adaptation as Adaptation
+    from leantta.surgery.adaptation import most_shifted as most_shifted
+    from leantta.surgery.apply import adapt as adapt
+    from leantta.surgery.apply import apply as apply
+    from leantta.surgery.apply import fit as fit
+    from leantta.surgery.observe import observe as observe
+    from leantta.surgery.observe import shifts as shifts
+    from leantta.surgery.plan import plan as plan
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "AdaptiveNorm1d",
-    "AdaptiveNorm2d",
-    "AdaptiveNorm3d",
-    "CalibratedGate",
-    "FileOptions",
-    "LeanTTAError",
-    "PaperGate",
-    "Session",
-    "adapt",
-    "apply",
-    "convert",
-    "corrupt",
-    "load",
-    "observe",
-    "plan",
-    "pretrained",
-    "watch",
-]
-
-_HOMES = {
-    "AdaptiveNorm1d": "leantta.nn",
-    "AdaptiveNorm2d": "leantta.nn",
-    "AdaptiveNorm3d": "leantta.nn",
-    "CalibratedGate": "leantta.gates",
-    "FileOptions": "leantta.export.convert",
-    "LeanTTAError": "leantta.errors",
-    "PaperGate": "leantta.gates",
-    "Session": "leantta.runtime.session",
-    "adapt": "leantta.surgery.apply",
-    "apply": "leantta.surgery.apply",
-    "convert": "leantta.export.convert",
-    "corrupt": "leantta.data.corruptions.apply",
-    "load": "leantta.runtime.session",
-    "observe": "leantta.surgery.observe",
-    "plan": "leantta.surgery.plan",
-    "pretrained": "leantta.models.pretrained",
-    "watch": "leantta.nn",
+_PUBLIC = {
+    "leantta.data.sound_windows": ("read_sound_windows",),
+    "leantta.disturbances.corruptions.apply": ("corrupt",),
+    "leantta.errors": ("LeanTTAError",),
+    "leantta.export.convert": ("FileOptions", "convert"),
+    "leantta.gates.calibrated": ("CalibratedGate",),
+    "leantta.gates.gate": ("Gate",),
+    "leantta.gates.paper": ("PaperGate",),
+    "leantta.memory": ("StreamMemory",),
+    "leantta.models.pretrained": ("pretrained",),
+    "leantta.nn": ("AdaptiveNorm1d", "AdaptiveNorm2d", "AdaptiveNorm3d", "forget", "watch"),
+    "leantta.runtime.inputs": ("fit_image", "hear"),
+    "leantta.runtime.session": ("Session", "load"),
+    "leantta.surgery.adaptation": ("Adaptation", "most_shifted"),
+    "leantta.surgery.apply": ("adapt", "apply", "fit"),
+    "leantta.surgery.observe": ("observe", "shifts"),
+    "leantta.surgery.plan": ("plan",),
 }
+_HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
+
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> object:

@@ -9,8 +9,8 @@ EXTRA_OF: Mapping[str, str] = {
     "safetensors": "convert",
     "onnx": "convert",
     "onnxscript": "convert",
-    "scipy": "bench",
-    "PIL": "images",
+    "scipy": "corrupt",
+    "matplotlib": "bench",
     "openvino": "openvino",
     "soundfile": "audio",
 }

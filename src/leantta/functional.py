@@ -109,6 +109,17 @@ def calibrated_gate(
     return Reading(distance, (1 - 1 / distance).clamp_min_(0).mul_(ceiling - floor).add_(floor))
 
 
+def weight_of_many(weight: Tensor, counts: Tensor) -> Tensor:
+    """Return n * a / (1 + (n - 1) * a): the weight for the mean of n inputs where one has a, each (n, 1).
+
+    It is Bayes: a weight `a` for one input means a prior worth 1/a - 1 inputs.
+
+    >>> weight_of_many(torch.tensor([[0.1]]), torch.tensor([[9.0]]))
+    tensor([[0.5000]])
+    """
+    return counts * weight / (1 + (counts - 1) * weight)
+
+
 def blend(source: Stats, shift: Shift, weight: Tensor, between: Tensor | None = None) -> Stats:
     """Move the source statistics towards each sample's by its weight (n, 1); the result is (n, c).
 

@@ -15,9 +15,9 @@ from torch import Tensor, nn
 
 from leantta import functional as F
 from leantta.errors import SettingError, UnsupportedModelError
-from leantta.gates import Gate, PaperGate
-from leantta.memory import StreamMemory
-from leantta.remembered import Remembered, weight_of_many
+from leantta.gates.gate import Gate
+from leantta.gates.paper import PaperGate
+from leantta.memory import Remembered, StreamMemory
 
 
 class AdaptiveNorm(nn.Module):
@@ -28,8 +28,6 @@ class AdaptiveNorm(nn.Module):
 
     running_mean: Tensor
     running_var: Tensor
-    mean_spread: Tensor | None
-    var_spread: Tensor | None
 
     def __init__(
         self,
@@ -59,8 +57,8 @@ class AdaptiveNorm(nn.Module):
         self.bias = nn.Parameter(torch.zeros(num_features)) if affine else None
         self.register_buffer("running_mean", torch.zeros(num_features))
         self.register_buffer("running_var", torch.ones(num_features))
-        self.register_buffer("mean_spread", None)
-        self.register_buffer("var_spread", None)
+        for name in gate.constants:
+            self.register_buffer(name, None)
 
     def forward(self, x: Tensor) -> Tensor:  # (n, c, *positions)
         """Normalise each sample of x on its own."""
@@ -73,13 +71,34 @@ class AdaptiveNorm(nn.Module):
         shift, counts = F.measure(x, source), None
         if self.remembered is not None:
             shift, counts = self.remembered.follow(shift, source)
-        reading = self._read(shift, source, counts)
+        stats, reading = self.gate.statistics(
+            shift,
+            source,
+            self.constants(),
+            eps=self.eps,
+            counts=counts,
+            mixture_variance=self.mixture_variance,
+        )
         if not self.adapt_vectors and F.has_one_position(x):
             reading = reading._replace(weight=torch.zeros_like(reading.weight))
+            stats = F.Stats(*(value.expand_as(shift.mean).contiguous() for value in source))
         if self.watcher is not None:
             self.watcher(reading)
-        between = self._between(reading.weight) if self.mixture_variance else None
-        return F.normalize(x, F.blend(source, shift, reading.weight, between), gamma, beta, self.eps)
+        return F.normalize(x, stats, gamma, beta, self.eps)
+
+    def constants(self) -> dict[str, Tensor]:
+        """Return what the gate keeps for this layer.
+
+        Raises:
+            SettingError: the gate was never fitted.
+        """
+        kept = {name: self._buffers[name] for name in self.gate.constants}
+        known = {name: value for name, value in kept.items() if value is not None}
+        if len(known) < len(kept):
+            raise SettingError(
+                f"the {self.gate.name} gate has seen no source images: leantta.adapt(..., calibration=images)"
+            )
+        return known
 
     def _values(self, dtype: torch.dtype) -> tuple[F.Stats, Tensor, Tensor]:
         """Return the source statistics and the affine parameters, each (c,), in that precision."""
@@ -90,34 +109,9 @@ class AdaptiveNorm(nn.Module):
             return F.Stats(mean, var), gamma, beta
         return F.Stats(mean.to(dtype), var.to(dtype)), gamma.to(dtype), beta.to(dtype)
 
-    def _read(self, shift: F.Shift, source: F.Stats, counts: Tensor | None) -> F.Reading:
-        """Return what the gate makes of the shift of one input, or of the mean shift of `counts` (n, 1)."""
-        if isinstance(self.gate, PaperGate):
-            return _of_many(F.paper_gate(shift, source, tau=self.gate.tau, lam=self.gate.lam), counts)
-        if self.mean_spread is None or self.var_spread is None:
-            raise SettingError(
-                "the calibrated gate has seen no source images: leantta.adapt(..., calibration=images)"
-            )
-        spread = F.Spread(self.mean_spread, self.var_spread)
-        reading = F.calibrated_gate(
-            shift, spread, floor=self.gate.floor, ceiling=self.gate.ceiling, counts=counts
-        )
-        return _of_many(reading, counts)
-
-    def _between(self, weight: Tensor) -> Tensor:
-        """Return the share of the squared mean shift that the mixture's variance has, (n, 1).
-
-        The paper mixes with tau and pulls the result back, hence a * tau; one mix with a has a * (1 - a).
-        """
-        return weight * (self.gate.tau if isinstance(self.gate, PaperGate) else 1 - weight)
-
     def extra_repr(self) -> str:
         """Return what `print(model)` shows."""
         return f"{self.num_features}, {self.gate}, eps={self.eps}"
-
-
-def _of_many(reading: F.Reading, counts: Tensor | None) -> F.Reading:
-    return reading if counts is None else reading._replace(weight=weight_of_many(reading.weight, counts))
 
 
 class AdaptiveNorm1d(AdaptiveNorm):

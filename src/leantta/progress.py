@@ -8,6 +8,9 @@ from typing import TextIO
 Progress = Callable[[int, int], None]
 """Called with (done, total) as the work goes on."""
 
+Progresses = Callable[[str], Progress]
+"""Gives the progress of each piece of the work by its label."""
+
 
 def silent(done: int, total: int) -> None:
     """Draw nothing."""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from safetensors.torch import save_file
 
-from leantta.models.table import build
+from leantta.models.named import build
 
 MODEL_FILE = """
 import torch
@@ -138,19 +138,13 @@ def test_eval_prints_a_table_keeps_records_and_goes_on(sample, weights, tmp_path
 
 
 def test_eval_runs_the_users_own_model(own_model, sample, tmp_path, run):
+    asked = ("eval", "--model", f"{own_model}:build", "--images", sample, "--per-cell", 1)
+    done = run(*asked)
+    assert done.returncode == 1
+    assert "my_model.py:build does not say which dataset is meant: name it with --dataset" in done.stderr
     done = run(
-        *[
-            "eval",
-            "--model",
-            f"{own_model}:build",
-            "--images",
-            sample,
-            "--per-cell",
-            1,
-            "--stream",
-            "severity5",
-        ],
-        *["--gate", "calibrated", "--records", tmp_path / "out", "--method", "none,leantta:all"],
+        *(*asked, "--dataset", "cifar10", "--stream", "severity5", "--method", "none,leantta:all"),
+        *("--gate", "calibrated", "--records", tmp_path / "out"),
     )
     assert done.returncode == 0, done.stderr
     assert "leantta:all" in done.stdout
@@ -274,7 +268,7 @@ def test_a_full_disk_loses_nothing(tmp_path, sample, weights):
 
 def test_a_bug_shows_a_traceback(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(
-        "import leantta.models.table as t\n"
+        "import leantta_lab.models.table as t\n"
         "def build(*a, **k): raise ZeroDivisionError('a bug')\n"
         "import leantta.models.reference as r\nr.build = build\n"
     )

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import leantta
-from conftest import Done, Run
 from leantta.runtime.container import read_container
 from leantta.runtime.metadata import InputInfo, read_info
 from leantta.runtime.verify import verify
+from running import Done, Run
 
 MODEL_FILE = """
 import torch
@@ -58,9 +58,8 @@ def test_help_teaches_by_example(run: Run) -> None:
 
 
 def test_a_model_of_ones_own_becomes_a_file_that_runs(own_model: str, sample: Path, run: Run) -> None:
-    done = run(
-        "convert", own_model, "--calibration", sample, "--adapt", 1, "--images", 64, "-o", "out/x.onnx"
-    )
+    source = ("--dataset", "cifar10", "--calibration", sample)
+    done = run("convert", own_model, *source, "--adapt", 1, "--images", 64, "-o", "out/x.onnx")
     assert done.returncode == 0, done.stderr
     for words in ("out/x.onnx (int8)", "1 adapt, 1 fused, 0 kept", "same decision on", "clean images"):
         assert words in done.stdout
@@ -122,7 +121,7 @@ def test_every_option_reaches_the_file(own_model: str, run: Run, tmp_path: Path)
 
 
 def test_what_cannot_be_converted_is_one_line(own_model: str, sample: Path, run: Run, tmp_path: Path) -> None:
-    given = ("--calibration", sample, "-o", "x.onnx")
+    given = ("--dataset", "cifar10", "--calibration", sample, "-o", "x.onnx")
     assert "no calibration images at nowhere.npz" in failed(
         run("convert", own_model, "--calibration", "nowhere.npz", "-o", "x.onnx")
     )
@@ -136,9 +135,7 @@ def test_what_cannot_be_converted_is_one_line(own_model: str, sample: Path, run:
         run("convert", own_model.replace(":build", ":branching"), *given, "--adapt", 1)
     )
     (tmp_path / "in the way").write_text("a file")
-    assert "cannot write" in failed(
-        run("convert", own_model, "--calibration", sample, "-o", "in the way/x.onnx")
-    )
+    assert "cannot write" in failed(run("convert", own_model, *given[:-1], "in the way/x.onnx"))
     np.save(tmp_path / "few.npy", np.zeros((3, 3, 16, 16), np.float32))
     assert "3 calibration inputs" in failed(
         run("convert", own_model, "--calibration", "few.npy", "-o", "x.onnx")

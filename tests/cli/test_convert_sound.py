@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import Run
-from leantta.models.table import build
+from leantta.models.named import build
 from leantta.models.weights import save_weights
 from leantta.runtime.container import read_container
 from leantta.runtime.metadata import read_info
 from leantta.runtime.verify import verify
+from running import Run
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `audio`", exc_type=ImportError)
 
@@ -79,7 +79,8 @@ def test_a_folder_without_sound(run: Run, own_model: str, tmp_path: Path) -> Non
 
 
 def test_images_are_no_sound(run: Run, own_model: str, sample: Path) -> None:
-    done = run("convert", own_model, "--calibration", sample, "--input", "waveform", "-o", "ear.onnx")
+    words = ("--dataset", "cifar10", "--calibration", sample, "--input", "waveform", "-o", "ear.onnx")
+    done = run("convert", own_model, *words)
     assert done.returncode == 1
     assert "a waveform as input needs a model for sound" in done.stderr
 

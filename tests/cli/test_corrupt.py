@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from conftest import Done, Run
-from leantta.data.cifar_c import open_cells
-from leantta.data.corruptions.apply import corrupt
-from leantta.data.corruptions.table import CORRUPTIONS
 from leantta.data.imagefiles import read_image
+from leantta.disturbances.corruptions.apply import corrupt
+from leantta.disturbances.corruptions.strengths import CORRUPTIONS
+from leantta_lab.datasets.cifar_c import open_cells
+from running import Done, Run
 
 PICTURES = np.random.default_rng(0).integers(0, 256, (4, 32, 32, 3), dtype=np.uint8)
 

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from conftest import Done, Run
 from leantta.data.audio import read_wave
+from leantta.runtime.inputs import hear
 from leantta.runtime.session import load
-from leantta.runtime.sound import hear
+from running import Done, Run
 from runtime.artifacts import artifact
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `audio`", exc_type=ImportError)

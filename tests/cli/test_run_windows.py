@@ -8,11 +8,11 @@ import pytest
 import torch
 
 import leantta
-from conftest import Run
-from leantta.data.datasets import dataset_info
 from leantta.export.convert import convert
-from leantta.models.table import build
+from leantta.modalities.datasets import dataset_info
+from leantta.models.named import build
 from motion_files import made_up
+from running import Run
 
 INFO = dataset_info("har")
 WINDOWS = made_up(np.arange(20) % 6)

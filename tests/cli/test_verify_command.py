@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from conftest import Run
+from running import Run
 from runtime.artifacts import artifact
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from leantta.data.audio import read_wave
-from leantta.data.sound_windows import read_windows
+from leantta.data.sound_windows import read_sound_windows
 from leantta.errors import DataError, MissingFileError, SettingError
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `audio`", exc_type=ImportError)
@@ -39,7 +39,7 @@ def test_windows_are_parts_of_the_whole(
 ) -> None:
     path = recording(tmp_path, seconds, rate)
     whole = read_wave(path)
-    found = list(read_windows(path))
+    found = list(read_sound_windows(path))
     assert [window.start_s for window in found] == pytest.approx(starts)
     for start_s, wave in found:
         first = round(start_s * 32_000)
@@ -48,7 +48,7 @@ def test_windows_are_parts_of_the_whole(
 
 
 def test_a_window_may_have_another_length(tmp_path: Path) -> None:
-    found = list(read_windows(recording(tmp_path, 5), 64_000))
+    found = list(read_sound_windows(recording(tmp_path, 5), 64_000))
     assert [window.start_s for window in found] == [0, 2, 3]
 
 
@@ -58,7 +58,7 @@ def test_an_hour_needs_the_memory_of_two_windows(tmp_path: Path) -> None:
         for _ in range(3600):
             file.write(second)
     tracemalloc.start()
-    starts = [window.start_s for window in read_windows(tmp_path / "hour.wav")]
+    starts = [window.start_s for window in read_sound_windows(tmp_path / "hour.wav")]
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert starts == [10.0 * i for i in range(360)]
@@ -69,7 +69,7 @@ def test_windows_before_a_damaged_place_are_given(tmp_path: Path) -> None:
     wave = np.full(32_000 * 25, 0.1)
     wave[32_000 * 22] = np.nan
     soundfile.write(tmp_path / "long.wav", wave, 32_000, subtype="FLOAT")
-    windows = read_windows(tmp_path / "long.wav")
+    windows = read_sound_windows(tmp_path / "long.wav")
     assert next(windows).start_s == 0
     assert next(windows).start_s == 10
     with pytest.raises(DataError, match=r"long\.wav holds NaN or infinite samples"):
@@ -78,14 +78,14 @@ def test_windows_before_a_damaged_place_are_given(tmp_path: Path) -> None:
 
 def test_a_recording_without_samples(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"long\.wav holds no samples"):
-        list(read_windows(recording(tmp_path, 0)))
+        list(read_sound_windows(recording(tmp_path, 0)))
 
 
 def test_nothing_at_the_path(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError, match="no sound file at"):
-        list(read_windows(tmp_path / "none.wav"))
+        list(read_sound_windows(tmp_path / "none.wav"))
 
 
 def test_a_window_without_samples(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="at least one sample; 0"):
-        list(read_windows(recording(tmp_path, 1), 0))
+        list(read_sound_windows(recording(tmp_path, 1), 0))

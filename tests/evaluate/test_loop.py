@@ -14,11 +14,10 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from leantta.data.streams import Domain, Stream
 from leantta.errors import DataError, RecordError, SettingError, StorageError
 from leantta.evaluate.loop import evaluate
-from leantta.evaluate.record import Record, read_record
-from leantta.evaluate.settings import RunSettings
+from leantta.evaluate.record import Record, RunSettings, read_record
+from leantta.streams.stream import Domain, Stream
 
 SETTINGS = RunSettings(model="linear", method="none", dataset="noise", threads=1)
 COUNT = 500
@@ -356,9 +355,7 @@ def test_bad_settings_are_refused() -> None:
 
 
 def test_neither_torch_nor_scipy_is_needed() -> None:
-    modules = (
-        "leantta.evaluate.loop, leantta.evaluate.metrics, leantta.data.stream_table, leantta.data.download"
-    )
-    more = "leantta.data.cifar, leantta.data.cifar_c, leantta.report.summary, leantta.report.families"
+    modules = "leantta.evaluate.loop, leantta.evaluate.metrics, leantta.streams.by_name"
+    more = "leantta.report.summary, leantta.report.families"
     check = "assert not {'torch', 'scipy', 'PIL', 'onnxruntime'} & set(sys.modules), sys.modules.keys()"
     subprocess.run([sys.executable, "-c", f"import sys, {modules}, {more}; {check}"], check=True)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leantta.data.streams import Domain
 from leantta.errors import RecordError
 from leantta.evaluate.metrics import (
     Tally,
@@ -23,7 +22,8 @@ from leantta.evaluate.metrics import (
     weighted_f1,
 )
 from leantta.evaluate.record import Header, Record
-from leantta.evaluate.settings import recipe_sha256
+from leantta.records.provenance import Provenance
+from leantta.streams.stream import Domain
 
 DOMAINS = (Domain("clean", 0), Domain("fog", 1), Domain("fog", 5), Domain("snow", 5), Domain("unused", 2))
 FAMILIES = {"weather": ("fog", "snow"), "noise": ("shot_noise",)}
@@ -39,13 +39,9 @@ def record_of(rows: list[tuple[int, int, int]], method: str = "none", seed: int 
     }
     header = Header(
         recipe=recipe,
-        recipe_sha256=recipe_sha256(recipe),
         inputs=len(rows),
         domains=DOMAINS,
-        command="",
-        machine={},
-        versions={},
-        started="",
+        provenance=Provenance(command="", machine={}, versions={}, started=""),
     )
     labels, predictions, domain = np.array(rows, dtype=np.int64).reshape(-1, 3).T
     return Record(header=header, labels=labels, predictions=predictions, domain=domain, finished="now")

@@ -10,19 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from leantta.data.streams import Domain
 from leantta.errors import MissingFileError, RecordError
-from leantta.evaluate.record import (
-    Chunk,
-    Header,
-    chunk_line,
-    finished_line,
-    header_line,
-    joined,
-    read_record,
-    scan,
-)
-from leantta.evaluate.settings import recipe_sha256
+from leantta.evaluate.journal import chunk_line, finished_line, header_line
+from leantta.evaluate.record import Chunk, Header, joined, read_record, scan
+from leantta.records.provenance import Provenance
+from leantta.streams.stream import Domain
 
 RECIPE: dict[str, Any] = {
     "model": "m",
@@ -32,13 +24,14 @@ RECIPE: dict[str, Any] = {
 }
 HEADER = Header(
     recipe=RECIPE,
-    recipe_sha256=recipe_sha256(RECIPE),
     inputs=6,
     domains=(Domain("fog", 3), Domain("snow", 5)),
-    command="leantta run",
-    machine={"cpu": "a", "cores": 1},
-    versions={"python": "3"},
-    started="2025-01-01T00:00:00+00:00",
+    provenance=Provenance(
+        command="leantta run",
+        machine={"cpu": "a", "cores": 1},
+        versions={"python": "3"},
+        started="2025-01-01T00:00:00+00:00",
+    ),
 )
 
 

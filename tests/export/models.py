@@ -16,7 +16,9 @@ from torch import Tensor, nn
 import leantta
 from leantta.export.convert import FileOptions, convert
 from leantta.export.report import Conversion
-from leantta.gates import Gate, GateName
+from leantta.gates.gate import Gate
+from leantta.runtime.container import read_container
+from leantta.runtime.metadata import Info, read_info
 
 
 def _zoo() -> ModuleType:
@@ -35,6 +37,18 @@ trained = _zoo().trained
 MEAN, STD = (0.5, 0.45, 0.4), (0.2, 0.22, 0.25)
 CLASSES = ("ant", "bee", "cat", "dog", "elk")
 COUNT, SIZE = 200, 12
+GOOD: dict[str, Any] = {"mean": MEAN, "std": STD}
+FRESH = {"seed": 9, "shift": 35}  # images that no conversion has seen, lighter than those
+
+FORMS: dict[str, dict[str, Any]] = {
+    "int8": {},
+    "int8 of images": {"input": "image"},
+    "int8 portable of images": {"portable": True, "input": "image"},
+    "int8 calibrated": {"gate": "calibrated"},
+    "fp32": {"precision": "fp32"},
+    "fp32 portable of images": {"precision": "fp32", "portable": True, "input": "image"},
+    "int8, nothing adapts": {"layers": "none"},
+}
 
 
 class Small(nn.Module):
@@ -117,7 +131,7 @@ class Files:
         precision: str = "int8",
         portable: bool = False,
         input: str = "tensor",
-        gate: Gate | GateName = "paper",
+        gate: Gate | str = "paper",
         layers: str = "all",
     ) -> Made:
         key = (precision, portable, input, gate, layers)
@@ -140,3 +154,7 @@ class Files:
             lean = leantta.adapt(model, given(images[:2]), layers, gate=gate, calibration=calibration)
             self.made[key] = Made(path, done, lean)
         return self.made[key]
+
+
+def info_of(path: Path) -> Info:
+    return read_info(read_container(path))

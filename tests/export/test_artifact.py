@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import zlib
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +13,30 @@ import pytest
 
 from export.models import pixels
 from leantta.errors import UnsupportedModelError
-from leantta.export.artifact import gate_settings, sealed, selftest, selftest_input
-from leantta.gates import CalibratedGate, PaperGate
+from leantta.export.artifact import seal, versions
+from leantta.export.source import selftest_input
 from leantta.graph.ir import BATCH, Graph, Node, Tensor
 from leantta.runtime.container import check_digest, read_container
+from leantta.runtime.metadata import Info, InputInfo, SelfTest, read_info, write_info
 
 ROW = Tensor(np.dtype(np.float32), (BATCH, 2))
+INFO = Info(
+    model="g",
+    weights_sha256=None,
+    precision="fp32",
+    portable=False,
+    input=InputInfo("tensor", (2,)),
+    classes=None,
+    outputs=2,
+    gate=None,
+    layers=(),
+    plan=(),
+    shift=None,
+    calibration=None,
+    ranges={},
+    selftest=SelfTest.of(np.ones((1, 2), np.float32), np.ones((1, 2), np.float32), 0.1),
+    versions=versions(),
+)
 
 
 def graph(op: str = "Relu") -> Graph:
@@ -26,35 +45,39 @@ def graph(op: str = "Relu") -> Graph:
 
 
 def test_the_seals_are_of_the_file_with_zeros_in_their_place(tmp_path: Path) -> None:
-    raw = sealed(graph(), "g", {"model": "g"})
-    props = {p.key: p.value for p in onnx.load_from_string(raw).metadata_props}
+    raw = seal(graph(), INFO)
+    model = onnx.load_from_string(raw)
+    props = {p.key: p.value for p in model.metadata_props}
     digest, crc = props["leantta.sha256"], props["leantta.crc32"]
     blank = raw
-    for seal in (digest, crc):
-        assert raw.count(seal.encode()) == 1
-        blank = blank.replace(seal.encode(), b"0" * len(seal))
+    for digits in (digest, crc):
+        assert raw.count(digits.encode()) == 1
+        blank = blank.replace(digits.encode(), b"0" * len(digits))
     assert hashlib.sha256(blank).hexdigest() == digest
     assert f"{zlib.crc32(blank):08x}" == crc
     told = json.loads(props["leantta"])
-    assert {"model", "format", "versions"} == set(told)
+    assert {field.name for field in fields(Info)} == set(told)
     assert set(told["versions"]) == {"leantta", "torch", "onnx", "onnxruntime"}
+    assert model.graph.name == told["model"] == "g"
     (tmp_path / "a.onnx").write_bytes(raw)
     assert check_digest(read_container(tmp_path / "a.onnx")) == digest
+    assert vars(read_info(read_container(tmp_path / "a.onnx"))) == vars(INFO)
 
 
 def test_the_same_graph_gives_the_same_bytes() -> None:
-    assert sealed(graph(), "g", {"model": "g"}) == sealed(graph(), "g", {"model": "g"})
+    assert seal(graph(), INFO) == seal(graph(), INFO)
 
 
 def test_zeros_and_keys_in_the_metadata_do_not_confuse_the_digest(tmp_path: Path) -> None:
-    raw = sealed(graph(), "leantta.sha256", {"model": "0" * 64, "x": f"leantta.sha256\x12\x40{'0' * 64}"})
-    (tmp_path / "a.onnx").write_bytes(raw)
+    odd = f"leantta.sha256\x12\x40{'0' * 64}"
+    info = replace(INFO, model="leantta.sha256", weights_sha256="0" * 64, classes=(odd, "0" * 64))
+    (tmp_path / "a.onnx").write_bytes(seal(graph(), info))
     assert check_digest(read_container(tmp_path / "a.onnx")) is not None
 
 
 def test_a_graph_that_is_no_onnx_is_refused_in_one_line() -> None:
     with pytest.raises(UnsupportedModelError, match="cannot be written as ONNX") as caught:
-        sealed(graph("Abracadabra"), "g", {})
+        seal(graph("Abracadabra"), INFO)
     assert "\n" not in str(caught.value)
 
 
@@ -79,15 +102,12 @@ def test_the_self_test_does_not_follow_single_images() -> None:
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 def test_the_self_test_comes_back_as_it_was(dtype: str) -> None:
     given = selftest_input(pixels(20).astype(dtype))
-    told = json.loads(json.dumps(selftest(given, np.array([[1.5, -2.0]], np.float32), 0.25)))
+    stored = SelfTest.of(given, np.array([[1.5, -2.0]], np.float32), 0.25)
+    np.testing.assert_array_equal(stored.images(), given)
+    assert stored.images().dtype == given.dtype
+    told = json.loads(write_info(replace(INFO, selftest=stored)))["selftest"]
     raw = zlib.decompress(base64.b64decode(told["input"]))
     back = np.frombuffer(raw, np.dtype(told["dtype"]).newbyteorder("<")).reshape(told["shape"])
     np.testing.assert_array_equal(back, given)
     assert (told["logits"], told["tolerance"]) == ([1.5, -2.0], 0.25)
-
-
-def test_gates_are_told_by_the_names_of_their_settings() -> None:
-    assert gate_settings(PaperGate(tau=0.8, lam=0.7)) == {"name": "paper", "tau": 0.8, "lambda": 0.7}
-    told = gate_settings(CalibratedGate(floor=0.0, ceiling=0.5))
-    assert told == {"name": "calibrated", "floor": 0.0, "ceiling": 0.5}
-    assert gate_settings(CalibratedGate(floor=0.0, ceiling=0.5, budget=0.01)) == {**told, "budget": 0.01}
+    assert (stored.logits, stored.tolerance) == ((1.5, -2.0), 0.25)

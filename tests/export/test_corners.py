@@ -24,11 +24,11 @@ GOOD: Any = {"mean": MEAN, "std": STD}
 INPUTS = given(pixels(40)).numpy()
 
 
-def check(case: Case, write=lambda g, s: write_nhwc(g, s, last=False)) -> None:
+def check(case: Case) -> None:
     graph, inputs = built(case), inputs_of(case)
     ranges = calibrate(graph, inputs)
     wanted = run_graph(graph, inputs, ["logits"])[0]
-    found = run_graph(write(graph, ranges), inputs, ["logits"])[0]
+    found = run_graph(write_nhwc(graph, ranges, last=False).graph, inputs, ["logits"])[0]
     assert_close(found, wanted, atol=case.steps * affine_of(ranges.spans["logits"]).scale)
 
 
@@ -46,7 +46,7 @@ def test_one_input_channel_per_group_that_is_not_depthwise_does_not_overflow(cha
     ranges = calibrate(graph, inputs)
     wanted = run_graph(graph, inputs, ["logits"])[0]
     assert_close(
-        run_graph(write(graph, ranges), inputs, ["logits"])[0],
+        run_graph(write(graph, ranges).graph, inputs, ["logits"])[0],
         wanted,
         atol=3 * affine_of(ranges.spans["logits"]).scale,
     )

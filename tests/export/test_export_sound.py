@@ -11,9 +11,10 @@ from leantta.data.audio import read_wave
 from leantta.data.logmel import log_mel
 from leantta.errors import DataError, SettingError
 from leantta.export.convert import FileOptions, InputKind, convert
-from leantta.export.sound import read_features, selftest_wave
+from leantta.export.folders import read_features
+from leantta.export.source import selftest_wave
+from leantta.runtime.inputs import hear
 from leantta.runtime.session import load
-from leantta.runtime.sound import hear
 from leantta.runtime.verify import verify
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `audio`", exc_type=ImportError)
@@ -119,6 +120,8 @@ def test_what_cannot_become_a_file_that_hears(tmp_path: Path) -> None:
         convert(ear(), features, tmp_path / "x.onnx", options=waveform)
     with pytest.raises(SettingError, match="unknown filling 'noise'"):
         convert(ear(), features, tmp_path / "x.onnx", sound="noise")  # type: ignore[arg-type] # the mistake
+    with pytest.raises(SettingError, match="as they are; leave mean and std out"):
+        convert(ear(), features, tmp_path / "x.onnx", sound="silence", mean=[0.1], std=[2.0])
     with pytest.raises(DataError, match=r"log-mel features \(n, 1, frames, 64\).*inputs \(16, 1, 20, 32\)"):
         convert(ear(), features[..., :32], tmp_path / "x.onnx", sound="silence")
     assert not (tmp_path / "x.onnx").exists()

@@ -5,7 +5,9 @@ import pytest
 from numpy.typing import NDArray
 
 from leantta.export.heads import RAW, shift_scale, with_heads, with_raw_distances
-from leantta.gates import CalibratedGate, Gate, PaperGate
+from leantta.gates.calibrated import CalibratedGate
+from leantta.gates.gate import Gate
+from leantta.gates.paper import PaperGate
 from leantta.graph.ir import BATCH, Graph, Node, Tensor
 from leantta.graph.run import run_graph
 from reference import assert_close

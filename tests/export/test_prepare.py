@@ -9,13 +9,14 @@ import leantta
 from export.models import ZOO, trained
 from leantta.errors import UnsupportedModelError
 from leantta.export.prepare import ACTIVATIONS, UnitNorm, prepare_
-from leantta.export.trace import trace
-from leantta.gates import CalibratedGate, PaperGate
+from leantta.export.trace import float_graph
+from leantta.gates.calibrated import CalibratedGate
+from leantta.gates.paper import PaperGate
 from leantta.graph.functions import is_norm
 from leantta.graph.run import run_graph
 from leantta.nn import AdaptiveNorm2d
-from leantta.surgery.apply import apply
-from leantta.surgery.observe import observe
+from leantta.surgery.adaptation import Adaptation
+from leantta.surgery.apply import apply, fit
 from leantta.surgery.plan import Action, plan
 from reference import assert_close
 
@@ -73,7 +74,7 @@ def test_exported_networks_compute_what_torch_computes(names: list[str], every: 
     with torch.inference_mode():
         wanted = {name: y.numpy() for name, y in lean.each(inputs).items()}
     prepare_(lean, decisions)
-    graph = trace(lean, inputs[:2])
+    graph = float_graph(lean, inputs[:2])
     for batch in (1, 2, 7):
         (found,) = run_graph(graph, inputs[:batch].numpy(), ["logits"])
         start = 0
@@ -88,13 +89,13 @@ def test_the_calibrated_gate_is_exported_too() -> None:
     torch.manual_seed(0)
     model = trained(nn.Sequential(ZOO["sequential"]()))
     inputs = shifted(7)
-    decisions = plan(model, inputs[:2], 2)
-    spreads = observe(model, torch.randn(64, 3, 16, 16))
-    lean = apply(model, decisions, gate=CalibratedGate(floor=0.2, ceiling=0.7), spreads=spreads)
+    asked = Adaptation(layers=2, gate=CalibratedGate(floor=0.2, ceiling=0.7))
+    decisions = fit(model, plan(model, inputs[:2], asked), torch.randn(64, 3, 16, 16))
+    lean = apply(model, decisions)
     with torch.inference_mode(), leantta.watch(lean) as readings:
         wanted = lean(inputs).numpy()
     prepare_(lean, decisions)
-    graph = trace(lean, inputs[:2])
+    graph = float_graph(lean, inputs[:2])
     norms = [node for node in graph.nodes if is_norm(node)]
     assert [node.op for node in norms] == ["CalibratedNorm"] * 2
     shown = type(graph)(
@@ -130,8 +131,9 @@ def test_folding_leaves_only_unit_statistics() -> None:
 @pytest.mark.parametrize("option", ["mixture_variance", "adapt_vectors"])
 def test_options_that_files_do_not_have_are_refused(option: str) -> None:
     model = trained(nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)))
-    decisions = plan(model, shifted(2), "all")
-    lean = apply(model, decisions, **{option: True})  # type: ignore[arg-type]
+    asked = Adaptation(layers="all", gate=PaperGate(), **{option: True})  # type: ignore[arg-type]
+    decisions = plan(model, shifted(2), asked)
+    lean = apply(model, decisions)
     with pytest.raises(UnsupportedModelError, match="'1' has mixture_variance or adapt_vectors"):
         prepare_(lean, decisions)
     assert isinstance(lean.get_submodule("1"), AdaptiveNorm2d)

@@ -9,20 +9,21 @@ import torch
 from torch import nn
 
 import leantta
-from leantta.data.datasets import dataset_info
-from leantta.data.modalities import load_data
 from leantta.errors import DataError, SettingError
 from leantta.export.convert import FileOptions, convert
-from leantta.gates import CalibratedGate, Gate, PaperGate
-from leantta.methods.torch_predictor import TorchPredictor
-from leantta.models.table import build
+from leantta.gates.calibrated import CalibratedGate
+from leantta.gates.gate import Gate
+from leantta.gates.paper import PaperGate
+from leantta.methods.method import TorchPredictor
+from leantta.modalities.datasets import dataset_info, load_data
+from leantta.models.named import build
 from leantta.models.weights import save_weights
 from leantta.runtime.metadata import InputInfo
 from leantta.runtime.verify import verify
 from motion_files import made_up, write_har
 
 if TYPE_CHECKING:
-    from conftest import Run  # at run time the name may be that of another folder's
+    from running import Run  # at run time the name may be that of another folder's
 
 INFO = dataset_info("har")
 WINDOWS = made_up(np.arange(60) % 6)
@@ -112,12 +113,12 @@ def test_convert_and_run_take_motion_from_files(model: nn.Module, run: "Run", tm
     assert "on 120 clean windows" in done.stdout  # the accuracy on the people that are not for training
     with leantta.load(tmp_path / "motion.onnx") as session:
         assert session.info.classes == INFO.classes
-        wanted = session.predict(load_data(har, "har", "train").images[:5])
-    np.save(tmp_path / "source.npy", load_data(har, "har", "train").images)
+        wanted = session.predict(load_data(har, "har", "train").samples[:5])
+    np.save(tmp_path / "source.npy", load_data(har, "har", "train").samples)
     done = run(*words, "--calibration", "source.npy", "--images", 240, "-o", "again.onnx")
     assert done.returncode == 0, done.stderr
     with leantta.load(tmp_path / "again.onnx") as session:
-        found = session.predict(load_data(har, "har", "train").images[:5])
+        found = session.predict(load_data(har, "har", "train").samples[:5])
     np.testing.assert_array_equal(found, wanted)
     done = run(*words, "--calibration", har, "--size", "32,32", "-o", "x.onnx")
     assert done.returncode == 1

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
-from export.models import MEAN, STD, given, pixels
+from export.models import MEAN, STD, given, pixels, small
 from leantta.errors import DataError, SettingError
-from leantta.export.source import LEAST, check_calibration
+from leantta.export.source import LEAST, check_calibration, state_sha256
 
 IMAGES, INPUTS = pixels(LEAST), given(pixels(LEAST)).numpy()
 PIXELS = (MEAN, STD)
@@ -70,3 +71,12 @@ def test_one_odd_image_among_equals_is_enough() -> None:
     images = FLAT.copy()
     images[5] = IMAGES[5]
     check_calibration(images, PIXELS, "tensor")
+
+
+def test_the_state_hash_is_of_names_and_values() -> None:
+    first, second = small(), small()
+    assert state_sha256(first) == state_sha256(second)
+    with torch.no_grad():
+        second.head.bias[0] += 1e-6
+    assert state_sha256(first) != state_sha256(second)
+    assert len(state_sha256(first)) == 64

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from export.models import Small, given, pixels, small, trained
 from leantta.errors import UnsupportedModelError
 from leantta.export.prepare import prepare_
-from leantta.export.trace import trace
+from leantta.export.trace import float_graph
 from leantta.graph.functions import is_norm
 from leantta.graph.ir import BATCH, Graph
 from leantta.graph.run import run_graph
@@ -22,7 +22,7 @@ def graph() -> Graph:
     decisions = plan(model, inputs, "all")
     lean = apply(model, decisions)
     prepare_(lean, decisions)
-    return trace(lean, inputs)
+    return float_graph(lean, inputs)
 
 
 def test_tensors_are_named_after_their_modules(graph: Graph) -> None:
@@ -78,6 +78,6 @@ def test_other_models_are_refused_in_one_line(
     kind: type[nn.Module], message: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(UnsupportedModelError, match=message) as caught:
-        trace(trained(kind()), torch.zeros(2, 3, 12, 12))
+        float_graph(trained(kind()), torch.zeros(2, 3, 12, 12))
     assert "\n" not in str(caught.value)
     assert capfd.readouterr() == ("", "")  # torch's own report stays off the screen

@@ -8,10 +8,12 @@ import onnx
 import pytest
 from numpy.typing import NDArray
 
-from leantta.gates import CalibratedGate, Gate, PaperGate
+from leantta.gates import table
+from leantta.gates.calibrated import CalibratedGate
+from leantta.gates.gate import Gate
+from leantta.gates.paper import PaperGate
 from leantta.graph.functions import (
     FUNCTIONS,
-    NORMS,
     called,
     float_constants,
     inline,
@@ -77,6 +79,7 @@ def case(gate: Gate, shape: tuple[int, ...], batch: int, *, eps: float = 1e-3, s
         attributes = {"low": free * (1 - gate.lam), "room": free * gate.lam, "rate": -(free**2)}
     else:
         usual = random.uniform(0.05, 0.4, c), random.uniform(0.05, 0.4, c)
+        assert isinstance(gate, CalibratedGate)
         y, total = calibrated(x, layer, usual, gate.floor, gate.ceiling)
         constants["mean_weight"] = 0.5 / c * scale / usual[0]
         constants["var_weight"] = 0.5 / c * scale**2 / usual[1]
@@ -228,7 +231,9 @@ def test_channels_of_u_may_have_scales_of_their_own(gate: str, shape: str) -> No
 
 def test_every_function_is_valid_and_called_by_name() -> None:
     ends = ("", "Add", "HardSwish", "AddHardSwish")
-    assert set(FUNCTIONS) == {*NORMS, *(f"QLinear{name}{end}" for name in NORMS for end in ends)}
+    norms = [kind.operator.name for kind in table.GATES.values()]
+    assert {"AdaptiveNorm", "CalibratedNorm"} <= set(norms)
+    assert set(FUNCTIONS) == {*norms, *(f"QLinear{name}{end}" for name in norms for end in ends)}
     node = graph_of(case(PaperGate(), (2, 2), 1)).nodes[0]
     assert is_norm(node)
     assert not is_norm(Node("AdaptiveNorm", (), ()))

@@ -3,8 +3,7 @@ import pytest
 
 from leantta.errors import ArtifactError
 from leantta.graph.ir import BATCH, Graph, Node, Tensor
-from leantta.graph.run import BATCH as STEP
-from leantta.graph.run import open_graph, run_graph
+from leantta.graph.run import AT_ONCE, open_graph, run_graph
 from reference import assert_close
 
 ROW = Tensor(np.dtype(np.float32), (BATCH, 2))
@@ -16,11 +15,11 @@ def doubled(op: str = "Add") -> Graph:
 
 
 def test_many_inputs_are_run_batch_by_batch():
-    inputs = np.random.default_rng(0).normal(size=(2 * STEP + 5, 2)).astype(np.float32)
+    inputs = np.random.default_rng(0).normal(size=(2 * AT_ONCE + 5, 2)).astype(np.float32)
     seen: list[tuple[int, int]] = []
     (found,) = run_graph(doubled(), inputs, ["out"], progress=lambda *done: seen.append(done))
     assert_close(found, 2 * inputs, atol=0)
-    assert seen == [(STEP, len(inputs)), (2 * STEP, len(inputs)), (len(inputs), len(inputs))]
+    assert seen == [(AT_ONCE, len(inputs)), (2 * AT_ONCE, len(inputs)), (len(inputs), len(inputs))]
 
 
 def test_a_graph_that_cannot_run_is_one_line():

@@ -9,12 +9,10 @@ import pytest
 
 from leantta.errors import MissingFileError, SettingError
 from leantta.measure.bench import BenchSettings, run_bench
-from leantta.measure.candidates import Candidate, from_files, unavailable
-from leantta.measure.pinning import pinned, usable_cores
-from leantta.measure.prepare import Ready
+from leantta.measure.candidates import Candidate, absent, file_candidates
+from leantta.measure.machine import pinned, usable_cores
 from leantta.measure.request import BenchRequest, run_request
-from leantta.measure.sessions import Loaded
-from leantta.measure.subjects import Subject
+from leantta.measure.running import Running, closing, load_for_session
 from leantta.progress import Progress, silent
 from measure.foreign import foreign
 from runtime.artifacts import artifact
@@ -22,10 +20,14 @@ from runtime.artifacts import artifact
 FEW = BenchSettings(sessions=2, rounds=3, warm_up=1, processes=1, throughput_batch=4)
 
 
+def unavailable(names: list[str], reason: str) -> list[Candidate]:
+    return [absent(name, f"what {name} is", reason) for name in names]
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> list[Candidate]:
     paths = [artifact(tmp_path / "ours.onnx", inlined=True), foreign(tmp_path / "theirs.onnx")]
-    return from_files(paths, ["onnxruntime"], None, seed=0)
+    return file_candidates(paths, ["onnxruntime"], None, seed=0)
 
 
 def test_a_record_has_every_value_of_every_row(files: list[Candidate], tmp_path: Path) -> None:
@@ -90,9 +92,9 @@ def test_an_interrupt_keeps_the_whole_sessions(files: list[Candidate]) -> None:
 
 def test_one_row_that_fails_stops_no_other(tmp_path: Path, files: list[Candidate]) -> None:
     (tmp_path / "broken.onnx").write_text("hello")
-    portable = from_files([artifact(tmp_path / "local.onnx")], ["openvino"], None, seed=0)
-    broken = from_files([tmp_path / "broken.onnx"], ["onnxruntime"], None, seed=0)
-    open_sizes = from_files([foreign(tmp_path / "open.onnx", size="s")], ["onnxruntime"], None, seed=0)
+    portable = file_candidates([artifact(tmp_path / "local.onnx")], ["openvino"], None, seed=0)
+    broken = file_candidates([tmp_path / "broken.onnx"], ["onnxruntime"], None, seed=0)
+    open_sizes = file_candidates([foreign(tmp_path / "open.onnx", size="s")], ["onnxruntime"], None, seed=0)
     few = replace(FEW, sessions=1, processes=0)
     found = run_bench([*broken, *portable, *open_sizes, *files], few)
     reasons = {row.name: row.unavailable or "" for row in found.rows}
@@ -103,7 +105,7 @@ def test_one_row_that_fails_stops_no_other(tmp_path: Path, files: list[Candidate
 
 
 def test_a_file_with_a_fixed_batch_has_latency_and_no_throughput(tmp_path: Path) -> None:
-    fixed = from_files([foreign(tmp_path / "one.onnx", batch=1)], ["onnxruntime"], None, seed=0)
+    fixed = file_candidates([foreign(tmp_path / "one.onnx", batch=1)], ["onnxruntime"], None, seed=0)
     (row,) = run_bench(fixed, FEW).rows
     assert row.processes
     assert row.notes == ["no throughput: it takes batches of 1 only"]
@@ -113,15 +115,15 @@ def test_a_file_with_a_fixed_batch_has_latency_and_no_throughput(tmp_path: Path)
 
 def test_files_are_named_and_checked(tmp_path: Path) -> None:
     ours = artifact(tmp_path / "a.onnx")
-    named = from_files([ours], ["onnxruntime", "openvino"], None, seed=0)
+    named = file_candidates([ours], ["onnxruntime", "openvino"], None, seed=0)
     assert [each.name for each in named] == ["a.onnx onnxruntime", "a.onnx openvino"]
     (tmp_path / "b").mkdir()
     with pytest.raises(SettingError, match=r"two of the files are called 'a.onnx'"):
-        from_files([ours, artifact(tmp_path / "b" / "a.onnx")], ["onnxruntime"], None, seed=0)
+        file_candidates([ours, artifact(tmp_path / "b" / "a.onnx")], ["onnxruntime"], None, seed=0)
     with pytest.raises(SettingError, match="no engine is called 'tvm'; the engines are onnxruntime, "):
-        from_files([ours], ["tvm"], None, seed=0)
+        file_candidates([ours], ["tvm"], None, seed=0)
     with pytest.raises(MissingFileError, match=r"no model file at .*gone.onnx"):
-        from_files([tmp_path / "gone.onnx"], ["onnxruntime"], None, seed=0)
+        file_candidates([tmp_path / "gone.onnx"], ["onnxruntime"], None, seed=0)
 
 
 def test_more_threads_than_cores_is_a_note(files: list[Candidate]) -> None:
@@ -150,12 +152,20 @@ def test_pinning_holds_inside_the_block_only() -> None:
 
 def test_what_loads_slowly_is_loaded_in_some_sessions_only(tmp_path: Path) -> None:
     inputs = np.zeros((1, 3, 8, 8), np.float32)
-    subject = Subject(artifact(tmp_path / "a.onnx"), "onnxruntime")
-    ready = {"quick": Ready(subject, inputs), "slow": Ready(subject, inputs, serves=3)}
-    with Loaded(ready, 1, np.random.default_rng(0)) as loaded:
-        opened = [loaded.for_session(number) for number in range(5)]
-        assert loaded.loads == {"quick": 5, "slow": 2}
+    path = artifact(tmp_path / "a.onnx")
+    (candidate,) = file_candidates([path], ["onnxruntime"], None, seed=0)
+    running = {
+        "quick": Running(candidate, path, 1, inputs),
+        "slow": Running(candidate, path, 1, inputs, serves=3),
+    }
+    random, opened = np.random.default_rng(0), []
+    with closing(running):
+        for number in range(5):
+            load_for_session(running, number, random)
+            opened.append({name: each.engine for name, each in running.items()})
+        assert {name: each.loads for name, each in running.items()} == {"quick": 5, "slow": 2}
         assert opened[1]["slow"] is opened[2]["slow"]
         assert opened[2]["slow"] is not opened[3]["slow"]
         with pytest.raises(SettingError, match="closed"):
-            opened[0]["quick"].run(inputs)
+            opened[0]["quick"].run(inputs)  # type: ignore[union-attr]
+    assert [each.engine for each in running.values()] == [None, None]

@@ -2,27 +2,28 @@ import numpy as np
 import pytest
 import torch
 
-from leantta.data.cifar import load_images
-from leantta.data.datasets import dataset_info, model_inputs
+from leantta.data.datasets import model_inputs
 from leantta.errors import DataError, SettingError
-from leantta.gates import CalibratedGate, PaperGate
+from leantta.gates.calibrated import CalibratedGate
+from leantta.gates.paper import PaperGate
 from leantta.memory import StreamMemory
-from leantta.methods.options import MethodOptions
-from leantta.methods.subject import Subject
-from leantta.methods.table import METHODS, choose
-from leantta.methods.torch_predictor import TorchPredictor
+from leantta.methods.method import SourceModel, TorchPredictor
+from leantta.methods.parse import METHODS, parse_method
+from leantta.modalities.datasets import dataset_info
 from leantta.models.pretrained import pretrained
+from leantta.surgery.adaptation import Adaptation
+from leantta_lab.datasets.cifar import load_images
 from reference import assert_close
 
 INFO = dataset_info("cifar10")
 
 
 @pytest.fixture(scope="module")
-def subject(sample, weights) -> Subject:
+def subject(sample, weights) -> SourceModel:
     model = pretrained("resnet18", weights=weights)
     outside = TorchPredictor(model, mean=INFO.mean, std=INFO.std)
-    source = model_inputs(load_images(sample, split="train").images[:32])
-    return Subject(
+    source = model_inputs(load_images(sample, split="train").samples[:32])
+    return SourceModel(
         model=model,
         example=outside.normalized(source[:2]),
         mean=INFO.mean,
@@ -34,13 +35,13 @@ def subject(sample, weights) -> Subject:
 
 @pytest.fixture(scope="module")
 def images(sample) -> np.ndarray:
-    return model_inputs(load_images(sample).images[:6])
+    return model_inputs(load_images(sample).samples[:6])
 
 
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("count", [1, 2, 6])
 def test_every_method_predicts_at_any_batch_size(name, count, subject, images):
-    predictor = choose(name, MethodOptions()).build(subject)
+    predictor = parse_method(name, Adaptation()).build(subject)
     logits = predictor.predict(images[:count])
     assert logits.shape == (count, 10)
     assert logits.dtype == np.float32
@@ -65,7 +66,7 @@ def test_every_method_predicts_at_any_batch_size(name, count, subject, images):
     ids=str,
 )
 def test_every_option_changes_the_result_and_is_recorded(changed, subject, images):
-    usual, other = choose("leantta", MethodOptions()), choose("leantta", MethodOptions(**changed))
+    usual, other = parse_method("leantta", Adaptation()), parse_method("leantta", Adaptation(**changed))
     logits = [chosen.build(subject).predict(images) for chosen in (usual, other)]
     assert np.abs(logits[0] - logits[1]).max() > 1e-4
     assert usual.settings(10) != other.settings(10)
@@ -83,7 +84,7 @@ def test_every_option_changes_the_result_and_is_recorded(changed, subject, image
 )
 def test_memory_uses_the_inputs_before_until_it_is_reset(one, other, subject, images):
     dark = 0.4 * images  # all shifted the same way
-    methods = [choose("leantta", MethodOptions(memory=memory)) for memory in (one, other)]
+    methods = [parse_method("leantta", Adaptation(memory=memory)) for memory in (one, other)]
     predictors = [method.build(subject) for method in methods]
     first, second = (predictor.predict(dark) for predictor in predictors)
     assert np.abs(first - second).max() > 1e-3
@@ -95,9 +96,9 @@ def test_memory_uses_the_inputs_before_until_it_is_reset(one, other, subject, im
 
 
 def test_what_follows_the_name_goes_before_the_options():
-    options = MethodOptions(layers="all", gate=PaperGate(tau=0.5))
+    options = Adaptation(layers="all", gate=PaperGate(tau=0.5))
     text = "leantta:3:calibrated:floor=0.05:memory:length=8"
-    assert choose(text, options).settings(10) == {
+    assert parse_method(text, options).settings(10) == {
         "layers": 3,
         "gate": "CalibratedGate",
         "floor": 0.05,
@@ -105,12 +106,12 @@ def test_what_follows_the_name_goes_before_the_options():
         "mixture_variance": False,
         "memory": {"length": 8.0, "agreement": StreamMemory().agreement, "patience": StreamMemory().patience},
     }
-    assert choose(text, options).label == text
+    assert parse_method(text, options).label == text
 
 
 def test_a_gate_has_its_budget_unless_its_ends_are_told():
     def gate(text):
-        settings = choose(text, MethodOptions()).settings(10)
+        settings = parse_method(text, Adaptation()).settings(10)
         return settings["floor"], settings["ceiling"], settings.get("budget")
 
     assert gate("leantta:half") == gate("leantta:half:calibrated") == (0.0, 0.4, 0.005)
@@ -119,17 +120,16 @@ def test_a_gate_has_its_budget_unless_its_ends_are_told():
 
 
 def test_labels_say_which_layers():
-    options = MethodOptions(layers=["bn1", "layer1.*"])
-    labels = [
-        choose(text, options).label for text in ("none", "leantta", "leantta:all", "leantta:8", "leantta:0.5")
-    ]
+    options = Adaptation(layers=["bn1", "layer1.*"])
+    texts = ("none", "leantta", "leantta:all", "leantta:8", "leantta:0.5")
+    labels = [parse_method(text, options).label for text in texts]
     assert labels == ["none", "leantta:bn1,layer1.*", "leantta:all", "leantta:8", "leantta:0.5"]
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("tent9", "methods are none, leantta.* Did you mean 'tent'"),
+        ("tent9", "known: none, leantta.* Did you mean 'tent'"),
         ("none:all", "write 'none'"),
         ("leantta:half:fast", "cannot be told 'fast'"),
         ("leantta:half:paper:floor=0.1", "no 'floor' with this gate"),
@@ -142,7 +142,7 @@ def test_labels_say_which_layers():
 )
 def test_unknown_methods_are_refused(text, words):
     with pytest.raises(SettingError, match=words):
-        choose(text, MethodOptions())
+        parse_method(text, Adaptation())
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 32, 32), (3, 32, 32)])

@@ -112,7 +112,7 @@ def test_a_function_that_gives_no_model(
 @pytest.mark.parametrize(
     ("spec", "error", "message"),
     [
-        ("resnet", SettingError, r"no model is named 'resnet'; .* Did you mean 'resnet18'\?"),
+        ("resnet", SettingError, r"no model is called 'resnet'; .* Did you mean 'resnet18'\?"),
         ("nowhere/net.py:make", MissingFileError, r"no file nowhere/net\.py"),
         ("net.py", SettingError, r"Write net\.py:FUNCTION"),
         (":make", SettingError, r"':make' is no model"),

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from leantta.errors import CheckpointError, MissingFileError, StorageError
-from leantta.models.table import build
-from leantta.models.weights import find_weights, load_weights, save_weights
+from leantta.models.named import build
+from leantta.models.weights import load_weights, save_weights
+from leantta_lab.models.checkpoints import find_weights
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/weights"
 CIFAR = Path(__file__).resolve().parents[2] / "../data/cifar10.npz"

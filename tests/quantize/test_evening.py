@@ -67,7 +67,7 @@ def test_narrow_channels_come_out_finer(kind: str) -> None:
     wanted = values_of(graph, inputs, "out")
     errors = {}
     for name, given in (("own", ranges), ("alike", alike)):
-        written = write_nhwc(graph, given, last=False)
+        written = write_nhwc(graph, given, last=False).graph
         errors[name] = np.abs(run_graph(written, inputs, ["logits"])[0].reshape(wanted.shape) - wanted)
     narrow = 0
     assert errors["own"][:, narrow].mean() < 0.5 * errors["alike"][:, narrow].mean()
@@ -90,7 +90,7 @@ def test_a_map_of_zeros_is_left_alone() -> None:
     inputs = inputs_of(this)
     ranges = calibrate(dead, inputs)
     assert not evened(dead, ranges).factors
-    found = run_graph(write_nhwc(dead, ranges, last=False), inputs, ["logits"])[0]
+    found = run_graph(write_nhwc(dead, ranges, last=False).graph, inputs, ["logits"])[0]
     assert np.isfinite(found).all()
 
 

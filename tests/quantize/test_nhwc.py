@@ -8,13 +8,15 @@ import onnx
 import pytest
 from numpy.typing import NDArray
 
+from leantta.gates.table import GATES
 from leantta.graph.depthwise import DEPTHWISE
-from leantta.graph.functions import called, distances
+from leantta.graph.functions import called, distances, kind_of
 from leantta.graph.ir import BATCH, CONTRIB, Graph, write_graph
 from leantta.graph.run import run_graph
 from leantta.quantize.calibrate import calibrate
 from leantta.quantize.elementwise import BINARY, UNARY
-from leantta.quantize.nhwc import MOVES, RULES, write_nhwc
+from leantta.quantize.lowering import MOVES
+from leantta.quantize.nhwc import FLOAT_RULES, RULES, write_nhwc
 from leantta.quantize.params import affine_of
 from quantize.graphs import CASES, Case, built, elementwise, inputs_of, of_two
 from reference import assert_close
@@ -38,7 +40,7 @@ def int8() -> dict[str, tuple[Graph, Graph, NDArray[np.float32], float]]:
         ranges = calibrate(graph, inputs)
         made[name] = (
             graph,
-            write_nhwc(graph, ranges, last=False),
+            write_nhwc(graph, ranges, last=False).graph,
             inputs,
             affine_of(ranges.spans["logits"]).scale,
         )
@@ -49,8 +51,10 @@ Made = dict[str, tuple[Graph, Graph, NDArray[np.float32], float]]
 
 
 def test_every_rule_has_a_case() -> None:
-    tried = {node.op for case in ALL.values() for node in case.nodes}
-    assert set(RULES) - {"Dropout"} <= tried  # of which nothing is left in evaluation mode
+    nodes = [node for case in ALL.values() for node in case.nodes]
+    tried = {kind_of(node) for node in nodes}
+    assert {kind.operator.name for kind in GATES.values()} <= {node.op for node in nodes}
+    assert {*RULES, *FLOAT_RULES} <= tried
     assert {*OPSET_18, *BINARY} <= tried
 
 
@@ -100,7 +104,7 @@ def test_shapes_and_types_are_what_a_run_gives(name: str, int8: Made) -> None:
 @pytest.mark.parametrize("name", ["conv 3x3", "conv 1d", "adaptive norm", "max pool", "mean", "add", "mul"])
 def test_inputs_may_come_with_channels_last(name: str, int8: Made) -> None:
     graph, first, inputs, _ = int8[name]
-    last = write_nhwc(graph, calibrate(graph, inputs), last=True)
+    last = write_nhwc(graph, calibrate(graph, inputs), last=True).graph
     said = last.tensors["input"].shape
     assert said == (BATCH, *inputs.shape[2:], inputs.shape[1])
     found = run_graph(last, np.ascontiguousarray(np.moveaxis(inputs, 1, -1)), ["logits"])[0]
@@ -138,7 +142,7 @@ def test_a_tensor_read_in_two_forms_is_made_once() -> None:
     """A residual around an elementwise function: bytes for the sum, floats for the function."""
     case = CASES["mul of channels"]
     graph, inputs = built(case), inputs_of(case)
-    written = write_nhwc(graph, calibrate(graph, inputs), last=False)
+    written = write_nhwc(graph, calibrate(graph, inputs), last=False).graph
     names = [out for node in written.nodes for out in node.outputs]
     assert len(set(names)) == len(names)
     ops: list[Any] = [node.op for node in written.nodes]

@@ -28,7 +28,8 @@ def portable() -> Made:
     for name, case in ALL.items():
         graph, inputs = built(case), inputs_of(case)
         ranges = calibrate(graph, inputs)
-        made[name] = graph, inlined(write_qdq(graph, ranges)), inputs, affine_of(ranges.spans["logits"]).scale
+        written = inlined(write_qdq(graph, ranges).graph)
+        made[name] = graph, written, inputs, affine_of(ranges.spans["logits"]).scale
     return made
 
 
@@ -61,7 +62,7 @@ def test_operators_are_of_the_standard_and_types_are_right(name: str, portable: 
 @pytest.mark.parametrize("name", ALL)
 def test_readers_read_bytes_and_integer_weights(name: str, portable: Made) -> None:
     graph, _, inputs, _ = portable[name]
-    written = write_qdq(graph, calibrate(graph, inputs))
+    written = write_qdq(graph, calibrate(graph, inputs)).graph
     behind = written.producers()
     for node in written.nodes:
         fixed = node.op in READERS and graph.producers().get(node.inputs[1]) is None

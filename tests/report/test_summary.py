@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leantta.data.streams import Domain
 from leantta.errors import RecordError
 from leantta.evaluate.intervals import over_seeds, wilson
 from leantta.evaluate.metrics import paired_difference
 from leantta.evaluate.record import Header, Record
-from leantta.evaluate.settings import recipe_sha256
+from leantta.records.provenance import Provenance
 from leantta.report.families import families
 from leantta.report.summary import summarize, summary
+from leantta.streams.stream import Domain
 
 CORRUPTED = (Domain("fog", 1), Domain("fog", 5), Domain("shot_noise", 5), Domain("odd", 2))
 CLEAN = (Domain("clean", 0),)
@@ -43,13 +43,9 @@ def record_of(
     }
     header = Header(
         recipe=recipe,
-        recipe_sha256=recipe_sha256(recipe),
         inputs=count,
         domains=domains,
-        command="",
-        machine={},
-        versions={},
-        started="",
+        provenance=Provenance(command="", machine={}, versions={}, started=""),
     )
     labels = np.random.default_rng(seed).integers(0, 10, count)
     domain = np.arange(count) % len(domains)

@@ -10,11 +10,14 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from zoo import trained
 
-from leantta.gates import DEFAULT_GATE, CalibratedGate, Gate, PaperGate
+from leantta.gates.calibrated import PARTS, CalibratedGate
+from leantta.gates.gate import Gate
+from leantta.gates.paper import PaperGate
+from leantta.gates.table import DEFAULT_GATE
 from leantta.memory import StreamMemory
 from leantta.nn import AdaptiveNorm
 from leantta.surgery.apply import adapt
-from leantta.surgery.budget import PARTS, cost
+from leantta.surgery.fitting import cost
 from reference import assert_close
 
 IMAGES = torch.randn(96, 3, 12, 12, generator=torch.Generator().manual_seed(3))

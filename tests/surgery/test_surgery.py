@@ -13,12 +13,14 @@ from leantta.errors import (
     SettingError,
     UnsupportedModelError,
 )
-from leantta.gates import CalibratedGate, PaperGate
+from leantta.gates.calibrated import CalibratedGate
+from leantta.gates.paper import PaperGate
+from leantta.memory import StreamMemory
 from leantta.nn import AdaptiveNorm, AdaptiveNorm2d, ChannelAffine
-from leantta.surgery.apply import adapt, apply
+from leantta.surgery.adaptation import Adaptation, most_shifted
+from leantta.surgery.apply import adapt, apply, fit
 from leantta.surgery.observe import observe, shifts
 from leantta.surgery.plan import Action, plan
-from leantta.surgery.select import most_shifted
 from reference import assert_close
 
 IMAGES = torch.randn(4, 3, 16, 16, generator=torch.Generator().manual_seed(1))
@@ -210,7 +212,7 @@ def test_calibrated_gate_follows_its_definition():
     with pytest.raises(SettingError, match="uses no calibration"):
         adapt(model, IMAGES, gate="paper", calibration=IMAGES)
     with pytest.raises(SettingError, match="not seen 'bn1'"):
-        apply(model, plan(model, IMAGES, "all"), gate=CalibratedGate(), spreads={})
+        apply(model, plan(model, IMAGES, Adaptation(layers="all", gate=CalibratedGate())))
 
 
 def test_layers_can_be_chosen_by_measured_shift():
@@ -287,3 +289,40 @@ def test_a_model_where_nothing_can_adapt_is_an_error_unless_nothing_is_asked():
 def test_a_plan_of_another_model_is_refused():
     with pytest.raises(NoLayerMatchedError, match="another model"):
         apply(trained(Functional()), plan(trained(sequential()), IMAGES))
+
+
+def test_what_is_planned_is_applied():
+    """Whatever a plan was asked for reaches the layers: plan and apply cannot disagree."""
+    vectors = trained(nn.Sequential(nn.Flatten(), nn.Linear(768, 4), nn.BatchNorm1d(4)))
+    decisions = plan(vectors, IMAGES, "all", adapt_vectors=True)
+    assert decisions.named(Action.ADAPT) == ["2"]
+    with torch.no_grad():
+        apart = (apply(vectors, decisions)(IMAGES + 4) - vectors(IMAGES + 4)).abs().max()
+    assert apart > 1e-2
+    asked = Adaptation(
+        layers=["bn2"],
+        gate=PaperGate(tau=0.3),
+        mixture_variance=True,
+        adapt_vectors=True,
+        memory=StreamMemory(length=3),
+    )
+    layer = apply(model := trained(Functional()), plan(model, IMAGES, asked)).get_submodule("bn2")
+    assert isinstance(layer, AdaptiveNorm)
+    assert (layer.gate, layer.mixture_variance, layer.adapt_vectors) == (PaperGate(tau=0.3), True, True)
+    assert layer.remembered is not None
+    assert layer.remembered.memory == StreamMemory(length=3)
+
+
+def test_a_fitted_plan_has_what_its_gate_keeps_and_leaves_the_plan_it_came_from():
+    model = trained(Functional())
+    asked = Adaptation(layers="all", gate=CalibratedGate(ceiling=0.8, budget=0.0))
+    before = plan(model, IMAGES, asked)
+    fitted = fit(model, before, IMAGES)
+    assert not before.constants
+    assert set(fitted.constants) == set(fitted.named(Action.ADAPT))
+    assert fitted.rows == before.rows
+    assert fitted.adaptation.gate.comes_from(asked.gate)
+    lean, whole = apply(model, fitted), adapt(model, IMAGES, "all", gate=asked.gate, calibration=IMAGES)
+    assert all(torch.equal(value, whole.state_dict()[key]) for key, value in lean.state_dict().items())
+    paper = plan(model, IMAGES, "all")
+    assert fit(model, paper, IMAGES) is paper

@@ -5,15 +5,17 @@ import pytest
 import torch
 from zoo import trained
 
-from leantta.data.cifar import load_images
-from leantta.data.datasets import dataset_info, model_inputs
-from leantta.gates import PaperGate
-from leantta.methods.torch_predictor import TorchPredictor
+from leantta.data.datasets import model_inputs
+from leantta.gates.paper import PaperGate
+from leantta.methods.method import TorchPredictor
+from leantta.modalities.datasets import dataset_info
+from leantta.models.named import build
 from leantta.models.pretrained import pretrained
-from leantta.models.table import MODELS, build
 from leantta.nn import AdaptiveNorm, watch
 from leantta.surgery.apply import adapt
 from leantta.surgery.plan import Action, plan
+from leantta_lab.datasets.cifar import load_images
+from leantta_lab.models.table import MODELS
 from reference import assert_close
 
 
@@ -44,7 +46,7 @@ def test_every_model_fuses_exactly_and_adapts(name):
 def images(sample) -> torch.Tensor:
     info = dataset_info("cifar10")
     outside = TorchPredictor(torch.nn.Identity(), mean=info.mean, std=info.std)
-    return outside.normalized(model_inputs(load_images(sample).images[:16]))
+    return outside.normalized(model_inputs(load_images(sample).samples[:16]))
 
 
 def test_trained_resnet18_keeps_its_logits_when_fused(weights, images):

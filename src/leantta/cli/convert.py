@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from leantta.cli import options
-from leantta.gates import Gate
+from leantta.gates.gate import Gate
 from leantta.progress import Bar
 
 
@@ -71,7 +71,7 @@ from leantta.progress import Bar
 def convert(
     model: str,
     weights: Path | None,
-    dataset: str,
+    dataset: str | None,
     calibration: Path,
     output: Path,
     layers: str,
@@ -107,7 +107,7 @@ def convert(
     """
     from leantta.export.convert import FileOptions
     from leantta.export.request import Request, run_request
-    from leantta.surgery.select import parse_selector
+    from leantta.surgery.adaptation import parse_selector
 
     request = Request(
         model=model,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from leantta.data.corruptions.names import FAMILIES, NAMES, SEVERITIES
+from leantta.disturbances.corruptions.names import FAMILIES, NAMES, SEVERITIES
 from leantta.progress import Bar
 
 
@@ -80,9 +80,9 @@ def corrupt(
     INPUT is an image, a folder of images, or an .npz file with x_test and y_test. The same seed gives the
     same files. A run that was interrupted goes on where it stopped. The strengths are made for 32x32 pixels.
     """
-    from leantta.data.corruptions.frost import WindowSource, window_source
-    from leantta.data.corruptions.write import read_dataset, write_dataset, write_images
     from leantta.data.imagefiles import find_images
+    from leantta.disturbances.corruptions.frost import WindowSource, window_source
+    from leantta.disturbances.corruptions.write import read_dataset, write_dataset, write_images
 
     bar = Bar("corrupt")
     if source.suffix.lower() == ".npz":

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from leantta.cli import options
-from leantta.gates import Gate
+from leantta.gates.gate import Gate
 from leantta.progress import Bar
 
 STREAMS = "abrupt, gradual, severity5, correlated, one_cell, clean"
@@ -57,7 +57,7 @@ def evaluation(
     model: str | None,
     images: Path,
     weights: Path | None,
-    dataset: str,
+    dataset: str | None,
     corrupted: Path | None,
     streams: str,
     methods: str | None,
@@ -95,37 +95,33 @@ def evaluation(
       leantta eval --model resnet18 --stream abrupt --method none,leantta --images cifar10.npz
       leantta eval --model resnet18 --images cifar10.npz --stream clean,abrupt \\
           --method none,leantta:half,leantta:all --families
-      leantta eval --model resnet18 --images examples/cifar10_sample.npz --per-cell 10
-      leantta eval --model my_model.py:build --images cifar10.npz --gate paper --seeds 0,1,2
+      leantta eval --model resnet18 --images cifar10.npz --per-cell 10
+      leantta eval --model my_model.py:build --dataset cifar10 --images cifar10.npz --gate paper --seeds 0,1,2
       leantta eval --method none.onnx,half.onnx --images cifar10.npz
       leantta eval --model resnet18 --images cifar10.npz --method none,tent,eata:recommended --batch-size 64
       leantta eval --model resnet18 --images cifar10.npz --stream one_cell --corruption fog --severity 5
-      leantta eval --model motion_cnn --dataset har --images har.npz --stream clean,abrupt --families
+      leantta eval --model motion_cnn --images har.npz --stream clean,abrupt --families
     """
-    from leantta.methods.contender import is_file
-    from leantta.methods.options import MethodOptions
+    from leantta.methods.contenders import dataset_of, is_file, parse_contender
     from leantta.report.show import show
     from leantta.study import Study, run_study
-    from leantta.surgery.select import parse_selector
+    from leantta.surgery.adaptation import Adaptation, parse_selector
 
-    runs = tuple(options.parts(methods or "none,leantta"))
+    runs = options.parts(methods or "none,leantta")
     if model is not None and is_file(model):
-        runs, model = (model, *(runs if methods else ())), None
+        runs, model = [model, *(runs if methods else ())], None
+    adaptation = Adaptation(layers=parse_selector(layers), gate=gate, mixture_variance=mixture_variance)
+    contenders = tuple(parse_contender(text, adaptation) for text in runs)
     study = Study(
         model=model,
+        dataset=dataset or dataset_of(model, contenders),
         images=images,
         weights=weights,
-        dataset=dataset,
         corrupted=corrupted,
         streams=tuple(options.parts(streams)),
-        methods=runs,
+        methods=contenders,
         seeds=tuple(options.numbers(seeds, "seeds")),
         batch_size=batch_size,
-        options=MethodOptions(
-            layers=parse_selector(layers),
-            gate=gate,
-            mixture_variance=mixture_variance,
-        ),
         per_cell=per_cell,
         clean_images=clean_images,
         corruption=corruption,

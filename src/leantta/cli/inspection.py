@@ -13,6 +13,11 @@ from leantta.errors import SettingError
 if TYPE_CHECKING:
     from torch import nn
 
+    from leantta.functional import Spread
+
+OBSERVED = 512
+"""How many samples tell how far a layer shifts, at most."""
+
 
 @click.command("inspect")
 @click.argument("model")
@@ -36,7 +41,7 @@ if TYPE_CHECKING:
 def inspection(
     model: str,
     weights: Path | None,
-    dataset: str,
+    dataset: str | None,
     layers: str,
     shape: str | None,
     source: Path | None,
@@ -59,19 +64,20 @@ def inspection(
     """
     import torch
 
-    from leantta.models.pretrained import pretrained
+    from leantta.models.named import is_named, model_entry
+    from leantta.models.pretrained import default_dataset, pretrained
     from leantta.models.reference import resolve
-    from leantta.models.table import MODELS
+    from leantta.surgery.adaptation import Selector, parse_selector
     from leantta.surgery.plan import plan
-    from leantta.surgery.select import Selector, parse_selector
 
     by_shift = layers.startswith("shift:")
     network = pretrained(model, dataset, weights) if weights or by_shift else resolve(model)
-    size = _shape(shape) if shape else MODELS[model].input_shape if model in MODELS else (3, 224, 224)
+    own = model_entry(model).input_shape if is_named(model) else (3, 224, 224)
+    size = _shape(shape) if shape else own
     example = torch.zeros(2, *size).normal_(generator=torch.Generator().manual_seed(0))
     selector: Selector = parse_selector(layers)
     if by_shift:
-        selector = _most_shifted(network, layers, source, field, dataset)
+        selector = _most_shifted(network, layers, source, field, dataset or default_dataset(model))
     elif source or field:
         raise click.UsageError("--source and --field go with --adapt shift:N.")
     result = plan(network, example, selector)
@@ -94,36 +100,30 @@ def _shape(text: str) -> tuple[int, ...]:
 
 
 def _most_shifted(
-    network: "nn.Module", text: str, source: Path | None, field: Path | None, dataset: str
+    network: "nn.Module", text: str, source: Path | None, field: Path | None, dataset: str | None
 ) -> list[str]:
-    import torch
-
-    from leantta.data.datasets import Samples, dataset_info
-    from leantta.data.imagefiles import find_images, read_batch
-    from leantta.data.modalities import load_data, modality_of
-    from leantta.methods.torch_predictor import TorchPredictor
+    from leantta.data.datasets import Samples
+    from leantta.methods.method import TorchPredictor
+    from leantta.modalities.datasets import dataset_info, load_data
     from leantta.progress import Bar
+    from leantta.surgery.adaptation import most_shifted
     from leantta.surgery.observe import observe, shifts
-    from leantta.surgery.select import most_shifted
 
     if source is None or field is None:
         raise click.UsageError("--adapt shift:N needs --source and --field, the images to compare.")
+    if dataset is None:
+        raise click.UsageError("--adapt shift:N needs --dataset, for the normalisation of your own model.")
     count = text.removeprefix("shift:")
     if not count.isdigit():
         raise SettingError(f"shift:N takes a number of layers, got {text!r}")
-    info, modality = dataset_info(dataset), modality_of(dataset)
+    info = dataset_info(dataset)
     predictor = TorchPredictor(network, mean=info.mean, std=info.std)
+    folder = info.modality.read_folder if field.is_dir() else None
 
-    def tensor(samples: Samples) -> torch.Tensor:
-        return predictor.normalized(modality.inputs(samples[:512]))
+    def observed(samples: Samples, label: str) -> "dict[str, Spread]":
+        inputs = predictor.normalized(info.modality.inputs(samples[:OBSERVED]))
+        return observe(network, inputs, progress=Bar(label))
 
-    usual = observe(
-        network, tensor(load_data(source, dataset, "train").images), progress=Bar("source images")
-    )
-    is_image_folder = field.is_dir() and info.modality == "image"
-    samples = (
-        read_batch(find_images(field)[:512]) if is_image_folder else load_data(field, dataset, "test").images
-    )
-    return most_shifted(
-        shifts(observe(network, tensor(samples), progress=Bar("field images")), usual), int(count)
-    )
+    usual = observed(load_data(source, dataset, "train").samples, "source images")
+    there = folder(field, OBSERVED) if folder else load_data(field, dataset, "test").samples
+    return most_shifted(shifts(observed(there, "field images"), usual), int(count))

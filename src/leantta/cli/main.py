@@ -8,24 +8,38 @@ import sys
 
 import click
 
-from leantta import __version__
+from leantta import __version__, plugins
 from leantta.cli.bench import bench
 from leantta.cli.convert import convert
 from leantta.cli.corrupt import corrupt
-from leantta.cli.demo import demo
-from leantta.cli.download import download
 from leantta.cli.evaluation import evaluation
 from leantta.cli.inspection import inspection
 from leantta.cli.report import report
-from leantta.cli.reproduce import reproduce
 from leantta.cli.run import run
-from leantta.cli.train import train
 from leantta.cli.verify import verify
 from leantta.errors import LeanTTAError
 from leantta.extras import missing_extra
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+class _Commands(click.Group):
+    """The tool's own commands, and those that other packages bring."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        return list(dict.fromkeys([*super().list_commands(ctx), *plugins.brought("commands")]))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command; one of the laboratory where that is missing says how to install it."""
+        own = super().get_command(ctx, cmd_name)
+        if own is not None or cmd_name not in {*plugins.LAB_NAMES["commands"], *plugins.brought("commands")}:
+            return own
+        command: click.Command = plugins.load("commands", cmd_name)
+        return command
+
+
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
 @click.version_option(__version__, prog_name="leantta")
 def cli() -> None:
     """Test-time adaptation for small CNNs: each input adapts the BatchNorm statistics for itself.
@@ -35,15 +49,13 @@ def cli() -> None:
       leantta demo                       a network loses accuracy on corrupted images and wins it back
       leantta inspect mobilenet_v2       what would adapt, what would be fused, and why
       leantta eval --model resnet18 --stream abrupt --method none,leantta --images cifar10.npz
-      leantta convert resnet18 --calibration examples/cifar10_sample.npz -o r18.onnx
+      leantta convert resnet18 --calibration cifar10.npz -o r18.onnx
       leantta run r18.onnx photo.png     one int8 file that adapts as it runs; no torch needed
+      leantta bench r18.onnx             what it costs: time, memory, start-up, energy
     """
 
 
-for command in (
-    *(demo, inspection, convert, evaluation, report, corrupt, download, run, verify, bench, train),
-    reproduce,
-):
+for command in (inspection, convert, evaluation, report, corrupt, run, verify, bench):
     cli.add_command(command)
 
 

@@ -7,10 +7,25 @@ from typing import Any
 
 import click
 
-from leantta.gates import DEFAULT_GATE, CalibratedGate, Gate, PaperGate
-from leantta.surgery.select import DEFAULT_LAYERS
+from leantta import plugins
+from leantta.gates.gate import Gate
+from leantta.gates.table import DEFAULT_GATE, GATES
+from leantta.surgery.adaptation import DEFAULT_LAYERS
 
-Settings = Mapping[str, float | None]
+
+class Brought(click.ParamType[str]):
+    """A name that an installed package brings; a wrong one is wrong usage."""
+
+    def __init__(self, kind: plugins.Kind) -> None:
+        self.kind, self.name = kind, kind.removesuffix("s")
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name."""
+        known = plugins.brought(self.kind)
+        if value not in known:
+            self.fail(str(plugins.unknown(self.kind, value, known)), param, ctx)
+        return value
+
 
 weights = click.option(
     "--weights",
@@ -27,10 +42,8 @@ images = click.option(
 )
 dataset = click.option(
     "--dataset",
-    type=click.Choice(["cifar10", "cifar100", "har", "esc50", "capuchin"]),
-    default="cifar10",
-    show_default=True,
-    help="Gives the classes and the normalisation.",
+    type=Brought("datasets"),
+    help="Gives the classes and the normalisation. [default: that of a named model]",
 )
 adapt = click.option(
     "--adapt",
@@ -44,63 +57,43 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for m
 
 
 def gate_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of the gates to a command, which is given the gate that they mean."""
+    """Add the options of all gates to a command, which is given the gate that they mean."""
+    settings = {each.name: each for kind in GATES.values() for each in kind.known()}
+    first = sorted(
+        GATES.values(), key=lambda kind: kind.name != DEFAULT_GATE.name
+    )  # the default before others
 
     @wraps(command)
-    def made(
-        *,
-        gate: str,
-        tau: float | None,
-        lam: float | None,
-        floor: float | None,
-        ceiling: float | None,
-        budget: float | None,
-        **others: Any,
-    ) -> Any:
-        paper = {"tau": tau, "lam": lam}
-        calibrated = {"floor": floor, "ceiling": ceiling, "budget": budget}
-        return command(gate=_gate_from(gate, paper, calibrated), **others)
+    def with_gate(*, gate: str, **others: Any) -> Any:
+        told = {name: others.pop(name) for name in settings}
+        return command(gate=_gate_from(gate, told), **others)
 
-    for option in reversed(
-        [
-            click.option(
-                "--gate",
-                type=click.Choice(["paper", "calibrated"]),
-                default="calibrated",
-                show_default=True,
-                help="How far a layer follows an input. calibrated: the more, the further the input\n"
-                "is from how single source images scatter. paper: as published.",
+    options = [
+        click.option(
+            "--gate",
+            type=click.Choice(list(GATES)),
+            default=DEFAULT_GATE.name,
+            show_default=True,
+            help=" ".join(
+                ["How far a layer follows an input.", *(f"{kind.name}: {kind.summary}" for kind in first)]
             ),
-            click.option("--tau", type=float, help="Paper's gate: weight of the source. [default: 0.9]"),
-            click.option(
-                "--lambda", "lam", type=float, help="Paper's gate: pull of the distance. [default: 0.9]"
-            ),
-            click.option("--floor", type=float, help="Calibrated gate: least weight. [default: 0]"),
-            click.option("--ceiling", type=float, help="Calibrated gate: largest weight. [default: 0.4]"),
-            click.option(
-                "--budget",
-                type=float,
-                help="Calibrated gate: share of clean accuracy that adapting may cost, judged by the\n"
-                "model's own probabilities on source images; the ceiling is lowered until it does\n"
-                "not. [default: 0.005; no limit if --floor or --ceiling is given]",
-            ),
-        ]
-    ):
-        made = option(made)
-    return made
+        ),
+        *(click.option(f"--{each.key}", name, type=float, help=each.help) for name, each in settings.items()),
+    ]
+    for option in reversed(options):
+        with_gate = option(with_gate)
+    return with_gate
 
 
-def _gate_from(gate: str, paper: Settings, calibrated: Settings) -> Gate:
-    """Return the gate that the options mean; an option of the other gate is wrong usage."""
-    own, other = (paper, calibrated) if gate == "paper" else (calibrated, paper)
-    if any(value is not None for value in other.values()):
-        names = ", ".join("--" + ("lambda" if name == "lam" else name) for name in other)
-        wanted = "calibrated" if gate == "paper" else "paper"
-        raise click.UsageError(f"{names} need --gate {wanted}; this is --gate {gate}.")
-    given = {name: value for name, value in own.items() if value is not None}
-    if gate == "paper":
-        return PaperGate(**given)
-    return CalibratedGate(**given) if given else DEFAULT_GATE
+def _gate_from(name: str, told: Mapping[str, float | None]) -> Gate:
+    """Return the gate that the options mean; an option of another gate is wrong usage."""
+    own = {each.name for each in GATES[name].known()}
+    for other, kind in GATES.items():
+        foreign = [each for each in kind.known() if each.name not in own]
+        if any(told[each.name] is not None for each in foreign):
+            names = ", ".join(f"--{each.key}" for each in foreign)
+            raise click.UsageError(f"{names} need --gate {other}; this is --gate {name}.")
+    return GATES[name].default().changed(**{key: v for key, v in told.items() if v is not None})
 
 
 def parts(text: str) -> list[str]:
@@ -109,10 +102,10 @@ def parts(text: str) -> list[str]:
     >>> parts("none, leantta")
     ['none', 'leantta']
     """
-    found = [part.strip() for part in text.split(",") if part.strip()]
-    if not found:
+    texts = [part.strip() for part in text.split(",") if part.strip()]
+    if not texts:
         raise click.UsageError(f"{text!r} names nothing.")
-    return found
+    return texts
 
 
 def decimals(text: str | None, what: str) -> tuple[float, ...] | None:
@@ -133,10 +126,10 @@ def height_and_width(text: str | None) -> tuple[int, int] | None:
     """Return the two numbers of a size, None of no text."""
     if text is None:
         return None
-    found = numbers(text, "height and width")
-    if len(found) != 2 or min(found) < 1:
+    sizes = numbers(text, "height and width")
+    if len(sizes) != 2 or min(sizes) < 1:
         raise click.UsageError(f"a size is a height and a width with a comma between them, got {text!r}.")
-    return found[0], found[1]
+    return sizes[0], sizes[1]
 
 
 def numbers(text: str, what: str) -> list[int]:

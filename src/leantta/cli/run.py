@@ -1,30 +1,18 @@
 """`leantta run`: what a model file says of images, sound or motion windows."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from leantta.cli.run_images import ImageReader
-from leantta.cli.run_sound import SoundReader
-from leantta.cli.run_source import Read, Reader, Source
-from leantta.cli.run_windows import WindowReader
 from leantta.errors import DataError, LeanTTAError, MissingExtraError, MissingFileError, SettingError
 from leantta.tables import MISSING
 
 if TYPE_CHECKING:
+    from leantta.modalities.modality import FileReader, Read, Source
     from leantta.runtime.session import Prediction, Session
-
-READERS: Mapping[str, type[Reader]] = {
-    "tensor": ImageReader,
-    "image": ImageReader,
-    "signal": WindowReader,
-    "frames": SoundReader,
-    "waveform": SoundReader,
-}
-"""What makes inputs of files, by the kind of input that a model takes."""
 
 _UNKNOWN_WIDTH = 24  # of the paths that have not come yet
 _START_WIDTH = 7
@@ -81,10 +69,11 @@ def run(
     """
     import numpy as np
 
+    from leantta.modalities.kinds import modality_for
     from leantta.runtime.session import load
 
     with load(model, engine=engine, threads=threads) as session:
-        reader = READERS[session.info.input.kind](session.info)
+        reader = modality_for(session.info.input.kind).reader(session.info)
         if explain and not session.info.layers:
             raise SettingError(f"{model} has no distances to explain with: nothing adapts in it.")
         test = session.info.selftest
@@ -106,14 +95,14 @@ def run(
         context.exit(1)
 
 
-def _sources(reader: Reader, paths: tuple[str, ...]) -> Iterator[Source]:
+def _sources(reader: "FileReader", paths: tuple[str, ...]) -> "Iterator[Source]":
     """Give the files that the paths mean; a path that means none is given with its error."""
     for path in paths:
         yield from reader.standard_input() if path == "-" else reader.files(path)
 
 
 def _predictions(
-    session: "Session", read: Read
+    session: "Session", read: "Read"
 ) -> "Iterator[tuple[float | None, Prediction | LeanTTAError]]":
     """Give what the model says of each input in a file, or why the file cannot be used any further."""
     try:
@@ -125,7 +114,7 @@ def _predictions(
 
 def _facts(session: "Session", prediction: "Prediction", top: int, explain: bool) -> dict[str, Any]:
     """Return what is shown of a prediction, rounded to what is meant."""
-    from leantta.runtime.probabilities import probabilities
+    from leantta.runtime.session import probabilities
 
     facts: dict[str, Any] = {
         "label": prediction.label,
@@ -159,7 +148,7 @@ def _show_error(name: str, error: LeanTTAError, as_json: bool) -> None:
 class _Table:
     """A table that is printed row by row, its widths known before the first."""
 
-    def __init__(self, session: "Session", sources: Iterator[Source] | list[Source]) -> None:
+    def __init__(self, session: "Session", sources: "Iterator[Source] | list[Source]") -> None:
         names = [name for name, _ in sources] if isinstance(sources, list) else []
         labels = session.info.classes or [str(index) for index in range(max(session.info.outputs, 2))]
         self.widths = (

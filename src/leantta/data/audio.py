@@ -1,4 +1,4 @@
-"""Sound files as mono waves: read whole, or piece by piece. Needs the extra `audio`, which is soundfile.
+"""Sound files: found, and read as mono waves, whole or piece by piece. Reading needs the extra `audio`.
 
 What libsndfile reads is taken (wav, flac, ogg, mp3; 8 to 32 bits or floats; any rate and channels).
 Channels are averaged, integers become fractions of full scale, and another rate is converted to 32 kHz.
@@ -12,13 +12,53 @@ import numpy as np
 import numpy.typing as npt
 
 from leantta.data.resample import check_rate, resample
-from leantta.errors import DataError, MissingExtraError
+from leantta.errors import DataError, LeanTTAError, MissingExtraError
 from leantta.files import existing
 
 Wave = npt.NDArray[np.float32]
 
+SUFFIXES = (".flac", ".mp3", ".ogg", ".wav")
+"""Endings of the files that count as sound, in lower case."""
+
 _BLOCK_VALUES = 2**20
 """Values of all channels read at once: bounds the memory that a file with many channels takes."""
+
+
+def find_sounds(path: Path) -> tuple[Path, ...]:
+    """Return the sound file at `path`, or those in the folder at `path` and its folders, by name.
+
+    Hidden files and folders do not count.
+
+    Raises:
+        MissingFileError: there is nothing at `path`.
+        DataError: the file is no sound by its ending, or the folder has none.
+    """
+    known = ", ".join(SUFFIXES)
+    try:
+        if not existing(path, "sound file or folder of sound files").is_dir():
+            if path.suffix.lower() not in SUFFIXES:
+                raise DataError(f"{path} does not end like a sound file. Known endings: {known}.")
+            return (path,)
+        sounds = tuple(sorted(each for each in path.rglob("*") if _counts(each, path)))
+    except OSError as e:
+        if isinstance(e, LeanTTAError):
+            raise
+        raise DataError(f"cannot look into {path}: {e.strerror or e}. Check the path.") from e
+    if not sounds:
+        raise DataError(f"no sound file in {path} or its folders. Known endings: {known}. Check the folder.")
+    return sounds
+
+
+def holds_sounds(path: Path) -> bool:
+    """Tell whether `path` is a sound file by its ending, or a folder in which one is found."""
+    if path.is_dir():
+        return any(_counts(each, path) for each in path.rglob("*"))
+    return path.suffix.lower() in SUFFIXES
+
+
+def _counts(file: Path, folder: Path) -> bool:
+    hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
+    return file.suffix.lower() in SUFFIXES and not hidden and file.is_file()
 
 
 class MonoReader:
@@ -87,7 +127,7 @@ class MonoReader:
 
 
 def read_wave(path: Path | str) -> Wave:
-    """Return a clip as a mono wave at 32 kHz; `sound_windows.read_windows` is for long recordings.
+    """Return a clip as a mono wave at 32 kHz; `read_sound_windows` is for long recordings.
 
     Raises:
         MissingExtraError: the extra `audio` is not installed.

@@ -1,18 +1,18 @@
-"""What a labelled set of samples is, and what is known of each benchmark dataset.
+"""What a labelled set of samples is, and how arrays of unknown origin become one.
 
 Images are uint8 in (n, h, w, 3) order; models take float32 in (n, 3, h, w) order between 0 and 1. Other
-samples are as their modality says (`leantta.data.modalities`). The mean and standard deviation of a dataset
+samples are as their modality says (`leantta.modalities.kinds`). The mean and standard deviation of a dataset
 belong to the model that was trained with them, so nothing here normalizes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from leantta.errors import DataError, SettingError
+from leantta.errors import DataError
 
 Samples = npt.NDArray[Any]
 Pixels = npt.NDArray[np.uint8]
@@ -21,36 +21,13 @@ Labels = npt.NDArray[np.int64]
 Split = Literal["train", "test"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class DatasetInfo:
-    """What is published about a dataset: its classes, and the statistics its models normalize with."""
-
-    name: str
-    classes: tuple[str, ...]
-    mean: tuple[float, ...]  # per channel, of what models take
-    std: tuple[float, ...]
-    modality: str = "image"
-    yes_no: bool = False  # of two classes, models say by one score whether it is the second
-    learnt_from: str | None = None  # the dataset whose models are tested on it; None: its own
-
-    @property
-    def num_classes(self) -> int:
-        """The number of classes."""
-        return len(self.classes)
-
-    @property
-    def outputs(self) -> int:
-        """How many scores a model gives."""
-        return 1 if self.yes_no else len(self.classes)
-
-
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """Samples with their labels; `checked` is the way to make one of images from arrays of unknown origin."""
 
     name: str
     split: str
-    images: Samples  # (n, h, w, 3), or what the modality of the dataset has for it
+    samples: Samples  # images are (n, h, w, 3); other modalities have shapes of their own
     labels: Labels  # (n,)
     classes: tuple[str, ...]
 
@@ -158,84 +135,3 @@ def per_channel(values: Sequence[float], axes: int) -> Inputs:
     (2, 1, 1)
     """
     return np.asarray(values, np.float32).reshape(-1, *(1,) * (axes - 2))
-
-
-def dataset_info(name: str) -> DatasetInfo:
-    """Return what is known of a dataset.
-
-    Raises:
-        SettingError: there is no such dataset in the table.
-    """
-    if name not in DATASETS:
-        raise SettingError(f"unknown dataset {name!r}; known: {', '.join(DATASETS)}.")
-    return DATASETS[name]
-
-
-def learnt_from(name: str) -> str:
-    """Return the dataset that the models for a dataset are trained on: itself, unless the table says another.
-
-    >>> learnt_from("capuchin"), learnt_from("cifar10")
-    ('esc50', 'cifar10')
-    """
-    known = DATASETS.get(name)
-    return (known.learnt_from if known else None) or name
-
-
-_CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
-
-_CIFAR100_CLASSES = (
-    *("apple", "aquarium_fish", "baby", "bear", "beaver", "bed", "bee"),
-    *("beetle", "bicycle", "bottle", "bowl", "boy", "bridge", "bus"),
-    *("butterfly", "camel", "can", "castle", "caterpillar", "cattle", "chair"),
-    *("chimpanzee", "clock", "cloud", "cockroach", "couch", "crab", "crocodile"),
-    *("cup", "dinosaur", "dolphin", "elephant", "flatfish", "forest", "fox"),
-    *("girl", "hamster", "house", "kangaroo", "keyboard", "lamp", "lawn_mower"),
-    *("leopard", "lion", "lizard", "lobster", "man", "maple_tree", "motorcycle"),
-    *("mountain", "mouse", "mushroom", "oak_tree", "orange", "orchid", "otter"),
-    *("palm_tree", "pear", "pickup_truck", "pine_tree", "plain", "plate", "poppy"),
-    *("porcupine", "possum", "rabbit", "raccoon", "ray", "road", "rocket"),
-    *("rose", "sea", "seal", "shark", "shrew", "skunk", "skyscraper"),
-    *("snail", "snake", "spider", "squirrel", "streetcar", "sunflower", "sweet_pepper"),
-    *("table", "tank", "telephone", "television", "tiger", "tractor", "train"),
-    *("trout", "tulip", "turtle", "wardrobe", "whale", "willow_tree", "wolf"),
-    *("woman", "worm"),
-)
-
-DATASETS: Mapping[str, DatasetInfo] = {
-    "cifar10": DatasetInfo(
-        name="cifar10",
-        classes=_CIFAR10_CLASSES,
-        mean=(0.4914, 0.4822, 0.4465),
-        std=(0.2471, 0.2435, 0.2616),
-    ),
-    "cifar100": DatasetInfo(
-        name="cifar100",
-        classes=_CIFAR100_CLASSES,
-        mean=(0.5071, 0.4865, 0.4409),
-        std=(0.2673, 0.2564, 0.2762),
-    ),
-    "har": DatasetInfo(
-        name="har",
-        classes=("walking", "walking_upstairs", "walking_downstairs", "sitting", "standing", "laying"),
-        mean=(-0.0009, -0.0003, -0.0002, -0.0054, 0.0002, 0.0005, 0.8145, 0.0104, 0.0620),
-        std=(0.1974, 0.1271, 0.1049, 0.4153, 0.3823, 0.2630, 0.4057, 0.4125, 0.3298),
-        modality="motion",
-    ),
-    "esc50": DatasetInfo(
-        name="esc50",
-        classes=("no bird", "bird"),
-        mean=(0.0,),
-        std=(1.0,),
-        modality="sound",
-        yes_no=True,
-    ),
-    "capuchin": DatasetInfo(
-        name="capuchin",
-        classes=("no bird", "bird"),
-        mean=(0.0,),
-        std=(1.0,),
-        modality="sound",
-        yes_no=True,
-        learnt_from="esc50",
-    ),
-}

@@ -1,7 +1,9 @@
 """Image files: found, read as RGB bytes (height, width, 3), and written as PNG.
 
-PNG, JPEG, BMP and WebP are read; a photograph is turned upright as its camera noted, transparency is dropped,
-and of an animation the first picture is taken. Without Pillow the usual kinds of PNG are still read.
+PNG, JPEG, BMP and WebP are read, whatever a file is called; a photograph is turned upright as its camera
+noted, transparency is dropped, and of an animation the first picture is taken. Pillow decodes them, and is
+told to try these formats alone: others, such as EPS, would start programs of their own. It is loaded when the
+first image is read, so that predictions on arrays do without it.
 """
 
 import struct
@@ -14,7 +16,6 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from leantta.data.png import SIGNATURE, check_size, needs_pillow, read_png
 from leantta.errors import DataError, LeanTTAError
 from leantta.files import existing, replacing
 
@@ -23,6 +24,14 @@ Pixels = NDArray[np.uint8]
 SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".webp")
 """Endings of the files that count as images, in lower case."""
 
+FORMATS = ("BMP", "JPEG", "PNG", "WEBP")
+"""What Pillow calls the formats that are read."""
+
+MAX_PIXELS = 89_478_485
+"""More pixels than that are taken for an attack, as Pillow takes them."""
+MAX_EDGE = 65_535
+
+_PNG = b"\x89PNG\r\n\x1a\n"
 _NOTE = "leantta"  # the keyword of the PNG text that holds a note
 
 _UNREADABLE = (OSError, SyntaxError, ValueError, EOFError, struct.error)
@@ -45,18 +54,18 @@ def find_images(path: Path) -> tuple[Path, ...]:
         entries = sorted(path.iterdir())
     except OSError as e:
         raise DataError(f"cannot look into {path}: {e.strerror or e}. Check its permissions.") from e
-    found = tuple(
+    images = tuple(
         entry
         for entry in entries
         if entry.suffix.lower() in SUFFIXES and entry.name[0] != "." and entry.is_file()
     )
-    if not found:
+    if not images:
         inner = sum(entry.is_dir() for entry in entries)
         hint = f"Its {inner} folders are not searched: name one of them." if inner else "Check the folder."
         raise DataError(
             f"no image in {path}, which has {len(entries)} entries. Known endings: {known}. {hint}"
         )
-    return found
+    return images
 
 
 def read_image(path: Path) -> Pixels:
@@ -65,7 +74,6 @@ def read_image(path: Path) -> Pixels:
     Raises:
         MissingFileError: there is nothing at `path`.
         DataError: it is not an image, is damaged, cut off or too large, or has more than 8 bits per value.
-        MissingExtraError: it is of a kind that needs Pillow, which is not installed.
     """
     try:
         with _existing(path, "image").open("rb") as file:
@@ -88,29 +96,24 @@ def begins_like_image(data: bytes) -> bool:
     (False, True)
     """
     return (
-        data.startswith((SIGNATURE, b"\xff\xd8\xff"))
+        data.startswith((_PNG, b"\xff\xd8\xff"))
         or (data[:4] == b"RIFF" and data[8:12] == b"WEBP")
         or (data[:2] == b"BM" and data[6:10] == bytes(4))
     )
 
 
 def _decode(file: BinaryIO, name: str) -> Pixels:
-    head = file.read(len(SIGNATURE))
-    file.seek(0)
-    if not head:
+    from PIL import Image, ImageOps, UnidentifiedImageError
+
+    if not file.read(1):
         raise DataError(f"cannot read {name} as an image: the file is empty. Repair or remove it.")
-    try:
-        from PIL import Image, ImageOps, UnidentifiedImageError
-    except ModuleNotFoundError as e:
-        if head == SIGNATURE:
-            return read_png(file, name)
-        raise needs_pillow(name, "is not a PNG") from e
+    file.seek(0)
     bombs = (Image.DecompressionBombError, Image.DecompressionBombWarning)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)  # refuse before it is decoded
-            with Image.open(file) as image:
-                check_size(*image.size, name)
+            with Image.open(file, formats=FORMATS) as image:
+                _check_size(*image.size, name)
                 if image.mode.startswith(("I", "F")):
                     raise DataError(f"{name} has more than 8 bits per value. Save it with 8.")
                 return np.array(ImageOps.exif_transpose(image).convert("RGB"))
@@ -122,6 +125,15 @@ def _decode(file: BinaryIO, name: str) -> Pixels:
         raise _unreadable(name, ValueError("it is none that we know")) from e
     except _UNREADABLE as e:
         raise _unreadable(name, e) from e
+
+
+def _check_size(width: int, height: int, name: str) -> None:
+    """Look at the size of an image before it is decoded; what is larger than any meant well is an error."""
+    if width * height > MAX_PIXELS or max(width, height) > MAX_EDGE:
+        raise DataError(
+            f"{name} is {width}x{height} pixels, which is too large: at most {MAX_PIXELS:,} pixels and "
+            f"{MAX_EDGE:,} to a side. Scale it down first."
+        )
 
 
 def _unreadable(name: str, error: Exception) -> DataError:
@@ -177,8 +189,8 @@ def read_note(path: Path) -> str | None:
     from PIL import Image
 
     try:
-        with Image.open(path) as image:
-            note = image.info.get(_NOTE) if image.format == "PNG" else None
+        with Image.open(path, formats=["PNG"]) as image:
+            note = image.info.get(_NOTE)
     except (*_UNREADABLE, Image.DecompressionBombError, Image.DecompressionBombWarning):
         return None
     return note if isinstance(note, str) else None

@@ -26,12 +26,12 @@ def read_array(path: Path) -> npt.NDArray[Any]:
     """
     try:
         with path.open("rb") as file:
-            found = np.load(file, allow_pickle=False)
+            array = np.load(file, allow_pickle=False)
     except _UNREADABLE as e:
         raise DataError(f"cannot read {path} as .npy: {e}. Make or fetch it again.") from e
-    if not isinstance(found, np.ndarray):
+    if not isinstance(array, np.ndarray):
         raise DataError(f"{path} is not a .npy file: it holds several arrays.")
-    return found
+    return array
 
 
 def read_arrays(path: Path, names: Sequence[str]) -> list[npt.NDArray[Any]]:
@@ -48,8 +48,8 @@ def read_arrays(path: Path, names: Sequence[str]) -> list[npt.NDArray[Any]]:
                 raise DataError(f"{path} is not a .npz file with {wanted}: it holds one array.")
             missing = [name for name in names if name not in arrays]
             if missing:
-                found = ", ".join(arrays.files) or "nothing"
-                raise DataError(f"{path} has no array {' and '.join(missing)}; it has {found}. Rename them.")
+                there = ", ".join(arrays.files) or "nothing"
+                raise DataError(f"{path} has no array {' and '.join(missing)}; it has {there}. Rename them.")
             return [np.asarray(arrays[name]) for name in names]
     except DataError:
         raise

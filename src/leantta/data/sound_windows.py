@@ -29,7 +29,7 @@ class SoundWindow(NamedTuple):
     wave: Wave
 
 
-def read_windows(path: Path | str, samples: int = clip_samples()) -> Iterator[SoundWindow]:
+def read_sound_windows(path: Path | str, samples: int = clip_samples()) -> Iterator[SoundWindow]:
     """Give the windows of `samples` samples at 32 kHz of the sound file at `path`, each when asked for.
 
     Raises:

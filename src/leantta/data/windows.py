@@ -87,14 +87,14 @@ def find_window_files(path: Path) -> tuple[Path, ...]:
     """
     if not existing(path, "file or folder of motion windows").is_dir():
         return (path,)
-    found = tuple(
+    files = tuple(
         file
         for file in sorted(path.iterdir())
         if file.suffix.lower() in SUFFIXES and file.name[0] != "." and file.is_file()
     )
-    if not found:
+    if not files:
         raise DataError(f"no windows in {path}. Known endings: {', '.join(SUFFIXES)}. Check the folder.")
-    return found
+    return files
 
 
 def read_windows(path: Path) -> Inputs:

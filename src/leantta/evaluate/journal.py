@@ -1,40 +1,26 @@
 """Writing a record while it is made: a run that is killed loses a few seconds, never a whole file."""
 
+import json
 import os
-from datetime import datetime, timezone
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 
-from leantta.data.streams import Stream
 from leantta.errors import RecordError, StorageError
-from leantta.evaluate.machine import command_line, describe_machine, loaded_versions
-from leantta.evaluate.record import (
-    Chunk,
-    Header,
-    Record,
-    chunk_line,
-    finished_line,
-    header_line,
-    joined,
-    resumed_line,
-    scan,
-)
-from leantta.evaluate.settings import RunSettings, recipe_of, recipe_sha256
+from leantta.evaluate.record import SCHEMA, Chunk, Header, Record, RunSettings, joined, recipe_of, scan
 from leantta.files import replacing
+from leantta.records.provenance import Provenance, provenance_now, time_now
+from leantta.streams.stream import Stream
 
 
 def header_of(settings: RunSettings, stream: Stream, batch_size: int) -> Header:
     """Return the header of a run that starts now, in this process."""
-    recipe = recipe_of(settings, stream, batch_size)
     return Header(
-        recipe=recipe,
-        recipe_sha256=recipe_sha256(recipe),
+        recipe=recipe_of(settings, stream, batch_size),
         inputs=len(stream),
         domains=stream.domains,
-        command=command_line(),
-        machine=describe_machine(),
-        versions=loaded_versions(),
-        started=_now(),
+        provenance=provenance_now(),
     )
 
 
@@ -79,7 +65,7 @@ class Journal:
 
     def finish(self) -> None:
         """Mark the record as whole."""
-        finished = _now()
+        finished = time_now()
         self._write(finished_line(finished))
         self.finished = finished
 
@@ -88,8 +74,8 @@ class Journal:
         return joined(self.header, self.chunks, self.finished)
 
     def _open(self, path: Path, *, resume: bool) -> None:
-        started = self.header  # of this process; the file may hold that of an earlier one
-        end = self._found(path, resume=resume)
+        here = self.header.provenance  # of this process; the file may hold that of an earlier one
+        end = self._take_over(path, resume=resume)
         if self.finished is not None:
             return
         try:
@@ -99,7 +85,7 @@ class Journal:
             self._file = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0))
             if end:
                 os.ftruncate(self._file, end)
-                self._write(resumed_line(started.started, started.machine, started.versions))
+                self._write(resumed_line(here))
         except OSError as e:
             self._close()
             if isinstance(e, StorageError):
@@ -111,7 +97,7 @@ class Journal:
             os.close(self._file)
             self._file = None
 
-    def _found(self, path: Path, *, resume: bool) -> int:
+    def _take_over(self, path: Path, *, resume: bool) -> int:
         """Take over what a file of this recipe holds; return where to go on in it, 0 for the beginning."""
         if not path.exists() or (path.is_file() and path.stat().st_size == 0):
             return 0
@@ -145,5 +131,35 @@ def _difference(there: Header, here: Header) -> str:
     return "; ".join(f"its {name} is {old.get(name)!r:.60}, not {new.get(name)!r:.60}" for name in names)
 
 
-def _now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+def header_line(header: Header) -> bytes:
+    """Return the first line of a record file."""
+    return _line(
+        {
+            "record": SCHEMA,
+            "recipe": header.recipe,
+            "recipe_sha256": header.recipe_sha256,
+            "inputs": header.inputs,
+            "domains": [list(domain) for domain in header.domains],
+            **asdict(header.provenance),
+        }
+    )
+
+
+def chunk_line(chunk: Chunk) -> bytes:
+    """Return the line of a chunk."""
+    arrays = {"labels": chunk.labels, "predictions": chunk.predictions, "domain": chunk.domain}
+    return _line({"start": chunk.start, **{name: array.tolist() for name, array in arrays.items()}})
+
+
+def resumed_line(here: Provenance) -> bytes:
+    """Return the line that tells where, and with what, a run that was broken off goes on."""
+    return _line({"resumed": here.started, "machine": here.machine, "versions": here.versions})
+
+
+def finished_line(when: str) -> bytes:
+    """Return the last line of a record file."""
+    return _line({"finished": when})
+
+
+def _line(value: Mapping[str, object]) -> bytes:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode() + b"\n"

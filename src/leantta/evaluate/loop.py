@@ -4,14 +4,12 @@ from pathlib import Path
 
 import numpy as np
 
-from leantta.data.streams import Batch, Stream
 from leantta.errors import DataError, SettingError
-from leantta.evaluate.decisions import decided
 from leantta.evaluate.journal import Journal, header_of
-from leantta.evaluate.predictor import Logits, Predictor
-from leantta.evaluate.record import Chunk, Integers, Record
-from leantta.evaluate.settings import RunSettings
+from leantta.evaluate.predictor import Logits, Predictor, decided
+from leantta.evaluate.record import Chunk, Integers, Record, RunSettings
 from leantta.progress import Progress, silent
+from leantta.streams.stream import Batch, Stream
 
 CHUNK = 64
 """A line of the record holds whole batches, and at least so many inputs while there are."""
@@ -80,8 +78,8 @@ def _decided(logits: Logits, batch: Batch, position: int) -> Integers:
     count = len(batch.labels)
     where = f"for the inputs {position} to {position + count - 1}"
     if not isinstance(logits, np.ndarray) or logits.ndim != 2 or len(logits) != count or not logits.size:
-        found = f"shape {logits.shape}" if isinstance(logits, np.ndarray) else type(logits).__name__
-        raise DataError(f"a predictor must return scores ({count}, classes) {where}; this returned {found}.")
+        what = f"shape {logits.shape}" if isinstance(logits, np.ndarray) else type(logits).__name__
+        raise DataError(f"a predictor must return scores ({count}, classes) {where}; this returned {what}.")
     if not np.isfinite(logits).all():
         raise DataError(f"the predictor returned NaN or infinity {where}. Check its weights and statistics.")
     classes = max(logits.shape[1], 2)

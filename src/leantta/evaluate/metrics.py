@@ -5,10 +5,10 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from leantta.data.streams import Domain
 from leantta.errors import RecordError
 from leantta.evaluate.intervals import Interval, paired_share, wilson
 from leantta.evaluate.record import Integers, Record
+from leantta.streams.stream import Domain
 
 Key = TypeVar("Key", bound=Hashable)
 Keep = Callable[[Domain], bool]

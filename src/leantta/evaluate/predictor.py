@@ -1,6 +1,6 @@
 """The one seam of the evaluation: everything that can be run on a stream is a `Predictor`."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,3 +25,13 @@ class Predictor(Protocol):
 
     def reset(self) -> None:
         """Return to exactly the state after __init__."""
+
+
+def decided(scores: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return the class of each row of scores (n, k); of a yes-no question, k = 1, 0 or 1.
+
+    >>> decided(np.array([[0.1, 0.9], [3.0, 2.0]])).tolist(), decided(np.array([[-1.0], [2.0]])).tolist()
+    ([1, 0], [0, 1])
+    """
+    classes = scores.argmax(axis=1) if scores.shape[1] > 1 else scores[:, 0] > 0
+    return classes.astype(np.int64)

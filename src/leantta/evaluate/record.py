@@ -12,17 +12,18 @@ A last line without its end is what a killed run leaves behind, and does not cou
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from leantta.data.streams import Domain
-from leantta.errors import RecordError
-from leantta.evaluate.settings import recipe_sha256
+from leantta.errors import RecordError, SettingError
 from leantta.files import existing
+from leantta.records.provenance import Provenance, canonical, recipe_sha256
+from leantta.streams.stream import Domain, Stream
 
 SCHEMA = 1
 
@@ -30,17 +31,44 @@ Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """What the evaluation cannot see for itself of the predictor it is given."""
+
+    model: str
+    method: str
+    dataset: str
+    method_settings: Mapping[str, Any] = field(default_factory=dict)  # any JSON values
+    weights_sha256: str | None = None
+    threads: int | None = None  # None: not known
+
+
+def recipe_of(settings: RunSettings, stream: Stream, batch_size: int) -> dict[str, Any]:
+    """Return everything that decides the predictions, as plain JSON values.
+
+    Raises:
+        SettingError: a setting of the method is no JSON value.
+    """
+    recipe = {**asdict(settings), "batch_size": batch_size, "stream": stream.describe()}
+    try:
+        plain: dict[str, Any] = json.loads(canonical(recipe))
+    except (TypeError, ValueError) as e:
+        raise SettingError(f"the settings of {settings.method} must be plain JSON values: {e}.") from e
+    return plain
+
+
+@dataclass(frozen=True, kw_only=True)
 class Header:
-    """The first line of a record."""
+    """The first line of a record: what was run, over what, and where."""
 
     recipe: Mapping[str, Any]
-    recipe_sha256: str
     inputs: int
     domains: tuple[Domain, ...]
-    command: str
-    machine: Mapping[str, Any]
-    versions: Mapping[str, str]
-    started: str
+    provenance: Provenance
+
+    @cached_property
+    def recipe_sha256(self) -> str:
+        """The hash by which the recipe is known."""
+        return recipe_sha256(self.recipe)
 
 
 class Chunk(NamedTuple):
@@ -155,49 +183,6 @@ def scan(path: Path) -> Content:
     return Content(header, chunks, finished, end)
 
 
-def header_line(header: Header) -> bytes:
-    """Return the first line of a record file."""
-    return _line(
-        {
-            "record": SCHEMA,
-            "recipe": header.recipe,
-            "recipe_sha256": header.recipe_sha256,
-            "inputs": header.inputs,
-            "domains": [list(domain) for domain in header.domains],
-            "command": header.command,
-            "machine": header.machine,
-            "versions": header.versions,
-            "started": header.started,
-        }
-    )
-
-
-def chunk_line(chunk: Chunk) -> bytes:
-    """Return the line of a chunk."""
-    return _line(
-        {
-            "start": chunk.start,
-            "labels": chunk.labels.tolist(),
-            "predictions": chunk.predictions.tolist(),
-            "domain": chunk.domain.tolist(),
-        }
-    )
-
-
-def resumed_line(when: str, machine: Mapping[str, Any], versions: Mapping[str, str]) -> bytes:
-    """Return the line that tells where, and with what, a run that was broken off goes on."""
-    return _line({"resumed": when, "machine": machine, "versions": versions})
-
-
-def finished_line(when: str) -> bytes:
-    """Return the last line of a record file."""
-    return _line({"finished": when})
-
-
-def _line(value: Mapping[str, object]) -> bytes:
-    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode() + b"\n"
-
-
 def _damaged(path: Path, number: int, why: str) -> RecordError:
     return RecordError(f"{path}, line {number}, is damaged: {why}. Remove the file and run again.")
 
@@ -220,20 +205,22 @@ def _header(path: Path, value: object) -> Header:
     try:
         header = Header(
             recipe=value["recipe"],
-            recipe_sha256=value["recipe_sha256"],
             inputs=int(value["inputs"]),
             domains=tuple(
                 Domain(str(corruption), int(severity)) for corruption, severity in value["domains"]
             ),
-            command=str(value["command"]),
-            machine=dict(value["machine"]),
-            versions=dict(value["versions"]),
-            started=str(value["started"]),
+            provenance=Provenance(
+                command=str(value["command"]),
+                machine=dict(value["machine"]),
+                versions=dict(value["versions"]),
+                started=str(value["started"]),
+            ),
         )
         _ = header.recipe["model"], header.recipe["method"], header.recipe["stream"]["name"]
+        stated = value["recipe_sha256"]
     except (KeyError, TypeError, ValueError) as e:
         raise _damaged(path, 1, f"the header lacks or garbles {e}") from e
-    if recipe_sha256(header.recipe) != header.recipe_sha256:
+    if stated != header.recipe_sha256:
         raise _damaged(path, 1, "the recipe does not match its hash")
     return header
 

@@ -1,51 +1,49 @@
-"""A trained torch model in, one ONNX file out: plan, separate, calibrate, round, write, check.
+"""A trained torch model in, one ONNX file out: a line of values.
 
-model -plan, apply-> adapting model -prepare, trace-> float graph -calibrate, write-> int8 graph -seal-> file
+model -adapt_source-> Adapted -trace_adapted-> Traced -quantize-> Quantized -check-> Checked -seal-> bytes
 """
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import nn
 
-from leantta.data.logmel import Filling, clip_samples
-from leantta.errors import ArtifactError, SettingError, UnsupportedModelError
-from leantta.evaluate.decisions import decided
-from leantta.export.artifact import gate_settings, plan_rows, sealed, selftest, selftest_input
-from leantta.export.heads import RAW, ShiftScale, shift_scale, with_heads, with_raw_distances
-from leantta.export.prepare import prepare_
-from leantta.export.preprocessing import normalized, standardized, with_preprocessing
+from leantta.data.logmel import Filling
+from leantta.errors import ArtifactError, SettingError
+from leantta.evaluate.predictor import decided
+from leantta.export.artifact import seal, versions
+from leantta.export.heads import RAW, shift_scale, with_heads, with_raw_distances
+from leantta.export.preprocessing import with_preprocessing
 from leantta.export.report import Conversion
-from leantta.export.sound import check_sound, selftest_wave, sound_input
-from leantta.export.source import as_float32, check_calibration, is_signal, pixel_statistics, state_sha256
+from leantta.export.source import Floats, Source, read_source, state_sha256, statistics_of
 from leantta.export.spectrogram import with_spectrogram
-from leantta.export.trace import INPUT, trace
+from leantta.export.trace import INPUT, Traced, trace_adapted
 from leantta.files import replacing
-from leantta.gates import CalibratedGate, Gate, GateName, gate_of
-from leantta.graph.functions import distances, is_norm
+from leantta.gates.gate import Gate
+from leantta.gates.table import DEFAULT_GATE, gate_of
+from leantta.graph.functions import distances
 from leantta.graph.ir import Array, Graph
 from leantta.graph.run import run_graph
 from leantta.progress import Progress, silent
 from leantta.quantize.calibrate import Ranges, calibrate
+from leantta.quantize.lowering import InFloat
 from leantta.quantize.nhwc import write_nhwc
 from leantta.quantize.observers import ObserverName, observer_of
-from leantta.quantize.params import Range
 from leantta.quantize.qdq import inlined, write_qdq
-from leantta.surgery.apply import apply, calibrated
+from leantta.runtime.metadata import Info, PlannedLayer, SelfTest, ShiftInfo
+from leantta.surgery.adaptation import DEFAULT_LAYERS, Adaptation, Selector
+from leantta.surgery.apply import apply, fit
 from leantta.surgery.layers import unwrap
-from leantta.surgery.plan import Action, Plan, plan
-from leantta.surgery.select import DEFAULT_LAYERS, Selector
+from leantta.surgery.plan import Plan, plan
 
-Floats = npt.NDArray[np.float32]
 Precision = Literal["int8", "fp32"]
 InputKind = Literal["tensor", "image", "waveform"]
+Bars = Callable[[str], Progress]
+"""A progress bar for each part of the work, by its name."""
 
 CHECKED = 64
 """How many calibration images the file and the torch model are compared on."""
@@ -83,15 +81,15 @@ def convert(
     output: Path | str,
     *,
     layers: Selector = DEFAULT_LAYERS,
-    gate: Gate | GateName = "calibrated",
-    options: FileOptions = FileOptions(),  # noqa: B008 - frozen
+    gate: Gate | str = DEFAULT_GATE,
+    options: FileOptions = FileOptions(),
     mean: Sequence[float] | None = None,
     std: Sequence[float] | None = None,
     sound: Filling | None = None,
     classes: Sequence[str] | None = None,
     name: str | None = None,
     weights_sha256: str | None = None,
-    progress: Callable[[str], Progress] = lambda _: silent,
+    progress: Bars = lambda _: silent,
 ) -> Conversion:
     """Write the model to `output` as one ONNX file that adapts to each input, and return what was done.
 
@@ -105,195 +103,179 @@ def convert(
         LeanTTAError: the model, the images or a setting cannot be used, or the file would not reproduce the
             model; nothing is written then.
     """
-    output = Path(output)
+    output, asked = Path(output), gate_of(gate)
     with replacing(output) as part:  # first, so that a bad place shows before the work is done
-        pixels = pixel_statistics(mean, std)
-        made = _Making(model, calibration, layers, gate_of(gate), options, pixels, sound)
-        graph, metadata = made.file(progress)
-        if classes is not None and len(classes) != max(metadata["outputs"], 2):
-            raise SettingError(
-                f"{len(classes)} class names were given, e.g. {classes[:1]}; the model has "
-                f"{metadata['outputs']} outputs. Give one name for each, two for a yes-no model."
-            )
-        metadata |= {
-            "model": name or type(unwrap(model)).__name__,
-            "weights_sha256": weights_sha256 or state_sha256(model),
-            "classes": list(classes) if classes is not None else None,
-        }
-        raw = sealed(graph, str(metadata["model"]), metadata)
+        source = read_source(calibration, statistics_of(mean, std), sound, options.input)
+        adapted = adapt_source(model, source.inputs, layers, asked, progress)
+        traced = trace_adapted(adapted.model, adapted.plan, source.inputs, CHECKED, progress("trace"))
+        _check_classes(classes, traced.scores.shape[1])
+        quantized = quantize(traced.graph, source, options, progress)
+        checked = check(quantized.graph, traced, source, adapted.gate, options, progress)
+        info = Info(
+            model=name or type(unwrap(model)).__name__,
+            weights_sha256=weights_sha256 or state_sha256(model),
+            precision=options.precision,
+            portable=options.portable,
+            input=source.info,
+            classes=None if classes is None else tuple(classes),
+            outputs=traced.scores.shape[1],
+            gate=adapted.gate if traced.layers else None,
+            layers=traced.layers,
+            plan=_planned(adapted.plan),
+            shift=checked.shift,
+            calibration={"images": len(source.given), "observer": options.observer},
+            ranges={key: (_short(low), _short(high)) for key, (low, high) in quantized.ranges.spans.items()},
+            selftest=checked.selftest,
+            versions=versions(),
+        )
+        raw = seal(checked.graph, info)
         part.write_bytes(raw)
-    return made.report(output, graph, len(raw))
+    return Conversion(
+        path=output,
+        adapted=adapted.model,
+        plan=adapted.plan,
+        asked=asked,
+        gate=info.gate,
+        precision=options.precision,
+        size_bytes=len(raw),
+        weight_bytes=_weight_bytes(checked.graph, options.precision),
+        difference=checked.difference,
+        agreement=checked.agreement,
+        checked=len(traced.scores),
+        empty=quantized.ranges.empty,
+        in_float=quantized.in_float,
+        operators=quantized.operators,
+    )
 
 
-class _Making:
-    """One conversion, step by step; each step leaves its result for the next and for the report."""
+@dataclass(frozen=True, eq=False)
+class Adapted:
+    """The torch model that adapts, and what made it."""
 
-    def __init__(
-        self,
-        model: nn.Module,
-        calibration: Array,
-        layers: Selector,
-        gate: Gate,
-        options: FileOptions,
-        pixels: tuple[tuple[float, ...], tuple[float, ...]] | None,
-        sound: Filling | None,
-    ) -> None:
-        check_calibration(calibration, pixels, options.input)
-        check_sound(calibration, sound, options.input)
-        self.signal = pixels is not None and is_signal(calibration)
-        if pixels is None or self.signal:
-            calibration = as_float32(calibration)
-        self.options = options
-        self.asked = self.gate = gate
-        self.pixels = pixels
-        self.sound = sound
-        self.given = calibration
-        self.inputs: Floats = self._as_taken(calibration)
-        example = torch.from_numpy(self.inputs[:2].copy())
-        self.plan: Plan = plan(model, example, layers)
-        self.model = model
-        self.layers: list[str] = []
-        self.ranges = Ranges({}, (), {})
-        self.scale: ShiftScale | None = None
-        self.difference = 0.0
-        self.agreement = 1.0
+    model: nn.Module
+    plan: Plan
 
-    def _as_taken(self, given: Array) -> Floats:
-        """Return inputs, such as are given, as the model takes them."""
-        if self.pixels is None:
-            return given
-        return standardized(given, *self.pixels) if self.signal else normalized(given, *self.pixels)
+    @property
+    def gate(self) -> Gate:
+        """The gate as it was fitted to the model."""
+        return self.plan.adaptation.gate
 
-    def file(self, progress: Callable[[str], Progress]) -> tuple[Graph, dict[str, Any]]:
-        """Return the graph of the file, and the metadata that follows from it."""
-        lean = self._adapted(progress)
-        ready = copy.deepcopy(lean)
-        prepare_(ready, self.plan)
-        tracing = progress("trace")
-        tracing(0, 1)
-        exact = trace(ready, torch.from_numpy(self.inputs[:2].copy()))
-        tracing(1, 1)
-        wanted = _torch_scores(lean, self.inputs[:CHECKED])
-        self.layers = [node.name for node in exact.nodes if is_norm(node)]  # a shared one has several
-        graph = self._written(exact, progress)
-        if self.layers:
-            graph = with_raw_distances(graph)
-            raw = run_graph(graph, self.feed(), [RAW], progress=progress("shift"))[0]
-            self.scale = shift_scale(raw)
-            graph = with_heads(graph, self.gate, self.scale)
-        if self.options.portable:
-            graph = inlined(graph)
-        self._compare(graph, wanted)
-        if self.options.input == "waveform":
-            graph = with_spectrogram(graph)
-        return graph, self._metadata(graph, float(np.abs(wanted).max()))
 
-    def _adapted(self, progress: Callable[[str], Progress]) -> nn.Module:
-        spreads = None
-        if isinstance(self.gate, CalibratedGate) and self.plan.named(Action.ADAPT):
-            source = torch.from_numpy(self.inputs)
-            self.gate, spreads = calibrated(self.model, self.plan, self.gate, source, progress=progress)
-        return apply(self.model, self.plan, gate=self.gate, spreads=spreads)
+def adapt_source(
+    model: nn.Module, inputs: Floats, layers: Selector, gate: Gate, progress: Bars = lambda _: silent
+) -> Adapted:
+    """Return a copy of the model that adapts, its gate fitted to source inputs as the model takes them."""
+    example = torch.from_numpy(inputs[:2].copy())
+    asked = plan(model, example, Adaptation(layers=layers, gate=gate))
+    fitted = fit(model, asked, torch.from_numpy(inputs), progress=progress)
+    return Adapted(apply(model, fitted), fitted)
 
-    def _written(self, exact: Graph, progress: Callable[[str], Progress]) -> Graph:
-        image = self.options.input == "image"
-        if self.options.precision == "fp32":
-            graph = replace(exact, outputs=(*exact.outputs, *distances(exact.nodes)))
-            last = False
-        else:
-            seen = calibrate(exact, self.inputs, self.options.observer, progress=progress("calibrate"))
-            self.ranges = replace(seen, spans={**seen.spans, **self._input_range()})
-            last = image and not self.options.portable
-            write = write_qdq if self.options.portable else partial(write_nhwc, last=last)
-            graph = write(exact, self.ranges)
-        if not image:
-            return graph
-        assert self.pixels is not None  # `check_calibration` has seen to it
-        return with_preprocessing(graph, *self.pixels, last=last)
 
-    def _input_range(self) -> dict[str, Range]:
-        """Return the range of the input: of images every value that a pixel can take, else what was seen."""
-        if self.pixels is None or self.signal:
-            return {}
-        mean, std = (np.asarray(values) for values in self.pixels)
-        return {INPUT: (float((-mean / std).min()), float(((1 - mean) / std).max()))}
+@dataclass(frozen=True, eq=False)
+class Quantized:
+    """A graph in the precision of the file, and what it needed to know."""
 
-    def feed(self) -> Array:
-        """Return the calibration inputs as the file takes them."""
-        return self.given if self.options.input == "image" else self.inputs
+    graph: Graph
+    ranges: Ranges = Ranges({}, (), {})
+    in_float: tuple[InFloat, ...] = ()  # what an int8 graph computes in float32, and why
+    operators: int = 0  # of how many
 
-    def _compare(self, graph: Graph, wanted: Floats) -> None:
-        """Compare the file's scores with the torch model's.
 
-        Raises:
-            ArtifactError: they differ by more than rounding explains.
-        """
-        found = run_graph(graph, self.feed()[:CHECKED], [graph.outputs[0]])[0]
-        self.difference = float(np.abs(found - wanted).max() / max(np.abs(wanted).max(), 1e-9))
-        self.agreement = float((decided(found) == decided(wanted)).mean())
-        limit = LIMIT[self.options.precision]
-        if not self.difference <= limit:  # also when it is not a number
-            raise ArtifactError(
-                f"the file would not reproduce the model: scores differ by {self.difference:.1g} of the "
-                f"largest, at most {limit:g} is allowed. Nothing was written. Try another --observer or "
-                "--precision fp32, and please report the model."
-            )
+def quantize(
+    exact: Graph, source: Source, options: FileOptions, progress: Bars = lambda _: silent
+) -> Quantized:
+    """Return a float graph in the precision of the file, with what it does to images in front of it."""
+    image = source.info.kind == "image"
+    last = image and options.precision == "int8" and not options.portable
+    if options.precision == "fp32":
+        written = Quantized(replace(exact, outputs=(*exact.outputs, *distances(exact.nodes))))
+    else:
+        ranges = calibrate(exact, source.inputs, options.observer, progress=progress("calibrate"))
+        if (span := source.input_range()) is not None:
+            ranges = replace(ranges, spans={**ranges.spans, INPUT: span})
+        int8 = write_qdq(exact, ranges) if options.portable else write_nhwc(exact, ranges, last=last)
+        written = Quantized(int8.graph, ranges, int8.in_float, int8.operators)
+    if not image:
+        return written
+    assert source.info.mean is not None  # images come with both
+    assert source.info.std is not None
+    return replace(
+        written, graph=with_preprocessing(written.graph, source.info.mean, source.info.std, last=last)
+    )
 
-    def _metadata(self, graph: Graph, peak: float) -> dict[str, Any]:
-        options = self.options
-        waveform = options.input == "waveform"
-        test = selftest_wave(clip_samples(self.inputs.shape[2])) if waveform else selftest_input(self.given)
-        fed = test if waveform or options.input == "image" else self._as_taken(test)
-        logits = run_graph(graph, fed, [graph.outputs[0]])[0]
-        mean, std = self.pixels or (None, None)
-        kind = "signal" if self.signal else options.input
-        taken = {"kind": kind, "shape": list(self.inputs.shape[1:]), "mean": mean, "std": std}
-        scale = self.scale
-        return {
-            "precision": options.precision,
-            "portable": options.portable,
-            "input": taken if self.sound is None else sound_input(taken, self.sound),
-            "outputs": logits.shape[1],
-            "gate": gate_settings(self.gate) if self.layers else None,
-            "layers": self.layers,
-            "plan": plan_rows(self.plan),
-            "shift": scale and {"middle": scale.middle, "limit": scale.limit, "images": len(self.given)},
-            "calibration": {"images": len(self.given), "observer": options.observer},
-            "ranges": {name: [_short(v) for v in span] for name, span in self.ranges.spans.items()},
-            "selftest": selftest(test, logits, TOLERANCE[options.precision] * max(peak, 1e-3)),
-        }
 
-    def report(self, output: Path, graph: Graph, size_bytes: int) -> Conversion:
-        """Return what was done."""
-        values = graph.constants.values()
-        return Conversion(
-            path=output,
-            plan=self.plan,
-            asked=self.asked,
-            gate=self.gate if self.layers else None,
-            precision=self.options.precision,
-            size_bytes=size_bytes,
-            weight_bytes=sum(
-                v.nbytes for v in values if v.dtype == np.int8 or self.options.precision == "fp32"
-            ),
-            difference=self.difference,
-            agreement=self.agreement,
-            checked=min(CHECKED, len(self.given)),
-            empty=self.ranges.empty,
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """The graph of the file, and how well it reproduces the torch model."""
+
+    graph: Graph
+    shift: ShiftInfo | None  # None: nothing adapts
+    difference: float
+    agreement: float
+    selftest: SelfTest
+
+
+def check(
+    graph: Graph,
+    traced: Traced,
+    source: Source,
+    gate: Gate,
+    options: FileOptions,
+    progress: Bars = lambda _: silent,
+) -> Checked:
+    """Return the graph with all that the file has, and how its scores compare with the torch model's.
+
+    Raises:
+        ArtifactError: they differ by more than rounding explains.
+    """
+    shift = None
+    if traced.layers:
+        graph = with_raw_distances(graph)
+        scale = shift_scale(run_graph(graph, source.fed(), [RAW], progress=progress("shift"))[0])
+        graph = with_heads(graph, gate, scale)
+        shift = ShiftInfo(scale.middle, scale.limit, len(source.given))
+    if options.portable:
+        graph = inlined(graph)
+    wanted = traced.scores
+    scores = run_graph(graph, source.fed()[: len(wanted)], [graph.outputs[0]])[0]
+    peak = float(np.abs(wanted).max())
+    difference = float(np.abs(scores - wanted).max() / max(peak, 1e-9))
+    limit = LIMIT[options.precision]
+    if not difference <= limit:  # also when it is not a number
+        raise ArtifactError(
+            f"the file would not reproduce the model: scores differ by {difference:.1g} of the "
+            f"largest, at most {limit:g} is allowed. Nothing was written. Try another --observer or "
+            "--precision fp32, and please report the model."
+        )
+    if source.info.kind == "waveform":
+        graph = with_spectrogram(graph)
+    given, fed = source.selftest_input()
+    logits = run_graph(graph, fed, [graph.outputs[0]])[0]
+    return Checked(
+        graph=graph,
+        shift=shift,
+        difference=difference,
+        agreement=float((decided(scores) == decided(wanted)).mean()),
+        selftest=SelfTest.of(given, logits, TOLERANCE[options.precision] * max(peak, 1e-3)),
+    )
+
+
+def _check_classes(classes: Sequence[str] | None, outputs: int) -> None:
+    if classes is not None and len(classes) != max(outputs, 2):
+        raise SettingError(
+            f"{len(classes)} class names were given, e.g. {classes[:1]}; the model has {outputs} outputs. "
+            "Give one name for each, two for a yes-no model."
         )
 
 
-def _torch_scores(model: nn.Module, inputs: Floats) -> Floats:
-    with torch.inference_mode():
-        found = model(torch.from_numpy(inputs))
-    if not isinstance(found, torch.Tensor):
-        raise UnsupportedModelError(
-            f"a model must return its scores as a tensor; this returns {type(found).__name__}. Wrap it in a "
-            "module that picks the scores."
-        )
-    scores: Floats = found.float().numpy()
-    return scores
+def _planned(decisions: Plan) -> tuple[PlannedLayer, ...]:
+    return tuple(PlannedLayer(row.name, row.action.value, row.channels, row.reason) for row in decisions.rows)
 
 
 def _short(value: float) -> float:
     return float(f"{value:.5g}")
+
+
+def _weight_bytes(graph: Graph, precision: Precision) -> int:
+    values = graph.constants.values()
+    return sum(value.nbytes for value in values if value.dtype == np.int8 or precision == "fp32")

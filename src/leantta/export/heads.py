@@ -1,6 +1,6 @@
 """What a file says of an input beside its scores: the distance of every adapting layer, and one shift.
 
-    distance  (n, layers)  the paper's d = 1 - exp(-(1 - tau)^2 * S), or D of the calibrated gate
+    distance  (n, layers)  as the gate shows it: the paper's d = 1 - exp(-(1 - tau)^2 * S), the calibrated D
     shift     (n,)         max(0, (T - middle) / (limit - middle)),   T = mean over layers of S / usual
 
 S is a layer's distance before it saturates, `usual` its 99 % quantile over the calibration images; `middle`
@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from leantta.gates import Gate, PaperGate
+from leantta.gates.gate import Gate
+from leantta.graph.functions import shown_distance
 from leantta.graph.ir import BATCH, Array, Graph, Node, Tensor
 
 DISTANCE, SHIFT, RAW = "distance", "shift", "mahalanobis"
@@ -68,22 +69,12 @@ def with_heads(graph: Graph, gate: Gate, scale: ShiftScale) -> Graph:
         Node("Sub", ("shift/total", "shift/middle"), ("shift/signed",), {}, "shift/signed"),
         Node("Relu", ("shift/signed",), (SHIFT,), {}, SHIFT),
     ]
-    tensors = {DISTANCE: row, SHIFT: one_each}
-    tensors |= dict.fromkeys(("shift/total", "shift/signed"), one_each)
-    if isinstance(gate, PaperGate):
-        constants["distance/rate"] = np.asarray(-((1 - gate.tau) ** 2), np.float32)
-        constants["distance/one"] = np.asarray(1, np.float32)
-        nodes += [
-            Node("Mul", (RAW, "distance/rate"), ("distance/exponent",), {}, "distance/exponent"),
-            Node("Exp", ("distance/exponent",), ("distance/near",), {}, "distance/near"),
-            Node("Sub", ("distance/one", "distance/near"), (DISTANCE,), {}, DISTANCE),
-        ]
-        tensors |= dict.fromkeys(("distance/exponent", "distance/near"), row)
-    else:
-        nodes.append(Node("Identity", (RAW,), (DISTANCE,), {}, DISTANCE))
+    tensors = dict.fromkeys((SHIFT, "shift/total", "shift/signed"), one_each)
+    shown, more = shown_distance(gate, RAW, DISTANCE)
+    tensors |= {node.outputs[0]: row for node in shown}
     return Graph(
-        (*graph.nodes, *nodes),
-        {**graph.constants, **constants},
+        (*graph.nodes, *nodes, *shown),
+        {**graph.constants, **constants, **more},
         {**graph.tensors, **tensors},
         graph.inputs,
         (graph.outputs[0], DISTANCE, SHIFT),

@@ -4,13 +4,13 @@ The source normalisation is folded into whatever feeds an adapting layer, which 
 
     u = (x - mu_s) / sqrt(var_s + eps)            about N(0, 1) per channel on source data
 
-and needs, with m and v the mean and variance of one sample's u and r = var_s / (var_s + eps), only
+and needs, with m and v the mean and variance of one sample's u, only r = var_s / (var_s + eps) and what its
+gate keeps. For a gate that gives one weight `a` for a distance S, with constants p and q per channel,
 
-    S = SUM_c p * m^2  [+ SUM_c q * (v - r)^2]    the distance; p and q, mean_weight and var_weight, are
-                                                  constants per channel
+    S = SUM_c p * m^2  [+ SUM_c q * (v - r)^2]
     y = u * g + h,   g = gamma / sqrt(1 + a * (v - r)),   h = beta - g * a * m
 
-which is the function of `leantta.functional`, `a` being the gate's weight for that distance.
+is the function of `leantta.functional`.
 """
 
 import torch
@@ -18,14 +18,13 @@ from torch import Tensor, nn
 from torch.nn import functional as nnf
 
 from leantta.errors import UnsupportedModelError
-from leantta.functional import DISTANCE_EPS
-from leantta.gates import CalibratedGate, PaperGate
+from leantta.graph.functions import SHARED
+from leantta.graph.ir import LOCAL
 from leantta.nn import AdaptiveNorm, ChannelAffine
 from leantta.surgery.apply import replaced
 from leantta.surgery.fuse import fold
 from leantta.surgery.plan import Action, Plan
 
-DOMAIN = "leantta"
 ACTIVATIONS = (nn.ReLU, nn.Hardtanh, nn.Hardswish, nn.SiLU)
 """Those that can work in place; ReLU6 is a Hardtanh."""
 
@@ -39,8 +38,6 @@ class UnitNorm(nn.Module):
     gamma: Tensor
     beta: Tensor
     ratio: Tensor  # r
-    mean_weight: Tensor  # p
-    var_weight: Tensor | None  # q, of the calibrated gate only
 
     def __init__(self, layer: AdaptiveNorm, name: str) -> None:
         super().__init__()
@@ -52,32 +49,16 @@ class UnitNorm(nn.Module):
         self.register_buffer("gamma", _float(ones if layer.weight is None else layer.weight.detach()))
         self.register_buffer("beta", _float(ones * 0 if layer.bias is None else layer.bias.detach()))
         self.register_buffer("ratio", _float(var / scale))
-        if isinstance(self.gate, PaperGate):
-            self.register_buffer("mean_weight", _float(scale / (var + DISTANCE_EPS)))
-            self.register_buffer("var_weight", None)
-        else:
-            assert layer.mean_spread is not None  # `apply` has checked it
-            assert layer.var_spread is not None
-            share = 0.5 / len(var)
-            self.register_buffer("mean_weight", _float(share * scale / layer.mean_spread.double()))
-            self.register_buffer("var_weight", _float(share * scale**2 / layer.var_spread.double()))
+        for key, value in self.gate.unit_constants(var, scale, layer.constants()).items():
+            self.register_buffer(key, _float(value))
 
     def forward(self, u: Tensor) -> Tensor:
         """Mark the place of the layer in the graph."""
-        inputs = [u, self.gamma, self.beta, self.ratio, self.mean_weight]
-        attributes: dict[str, str | float]
-        gate = self.gate
-        if isinstance(gate, CalibratedGate):
-            assert self.var_weight is not None
-            kind, inputs = "CalibratedNorm", [*inputs, self.var_weight]
-            attributes = {"low": gate.floor, "room": gate.ceiling - gate.floor}
-        else:
-            kind, free = "AdaptiveNorm", 1 - gate.tau
-            attributes = {"low": free * (1 - gate.lam), "room": free * gate.lam, "rate": -(free**2)}
+        operator = self.gate.operator
         marked: Tensor = torch.onnx.ops.symbolic(
-            f"{DOMAIN}::{kind}",
-            inputs,
-            attrs={**attributes, "layer": self.name},
+            f"{LOCAL}::{operator.name}",
+            [u, *(self.get_buffer(key) for key in (*SHARED, *operator.constants))],
+            attrs={**self.gate.attributes(), "layer": self.name},
             dtype=u.dtype,
             shape=u.shape,
             version=1,

@@ -1,11 +1,19 @@
 """What a conversion did, as a table."""
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from leantta.gates import CalibratedGate, Gate
+from torch import nn
+
+from leantta.gates.gate import Gate
+from leantta.quantize.lowering import InFloat
 from leantta.surgery.plan import Action, Plan
 from leantta.tables import render
+
+SHOWN = 3
+"""How many kinds of operators in float32 the table names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,6 +21,7 @@ class Conversion:
     """A file that was written, and how well it reproduces the model."""
 
     path: Path
+    adapted: nn.Module = field(repr=False)  # the torch model that the file stands for
     plan: Plan
     asked: Gate
     gate: Gate | None  # as it was fitted to the model; None: nothing adapts
@@ -23,6 +32,8 @@ class Conversion:
     agreement: float  # share of inputs that both decide alike
     checked: int  # on so many calibration inputs
     empty: tuple[str, ...]  # tensors that never left zero; their bytes stand for 0 to 1
+    in_float: tuple[InFloat, ...]  # operators that an int8 file computes in float32, and why
+    operators: int  # how many the int8 file has, those included; 0: the file is no int8
     accuracy: tuple[float, float, int] | None = None  # torch model, file, on so many labelled inputs
     noun: str = "images"  # what the inputs are
 
@@ -30,17 +41,14 @@ class Conversion:
         """Return the table."""
         counts = {action: len(self.plan.named(action)) for action in Action}
         ratio = self.size_bytes / max(self.weight_bytes, 1)
-        rows = [
-            ["file", f"{self.path} ({self.precision})"],
-            [
-                "layers",
-                f"{counts[Action.ADAPT]} adapt, {counts[Action.FUSE]} fused, {counts[Action.KEEP]} kept",
-            ],
-            *([["gate", _described(self.asked, self.gate)]] if self.gate is not None else []),
-            [
-                "size",
-                f"{self.size_bytes / 1e6:.2f} MB, {ratio:.3f} times the weights alone",
-            ],
+        actions = f"{counts[Action.ADAPT]} adapt, {counts[Action.FUSE]} fused, {counts[Action.KEEP]} kept"
+        rows = [["file", f"{self.path} ({self.precision})"], ["layers", actions]]
+        if self.gate is not None:
+            rows.append(["gate", self.gate.described(self.asked)])
+        if self.operators:
+            rows.append(["in float32", _in_float(self.in_float, self.operators)])
+        rows += [
+            ["size", f"{self.size_bytes / 1e6:.2f} MB, {ratio:.3f} times the weights alone"],
             [
                 "against torch",
                 f"same decision on {100 * self.agreement:.1f} % of {self.checked} {self.noun}, scores within "
@@ -49,19 +57,21 @@ class Conversion:
         ]
         if self.accuracy is not None:
             torch_, file, count = self.accuracy
-            found = f"{100 * file:.1f} % (torch {100 * torch_:.1f} %) on {count:,} clean {self.noun}"
-            rows.append(["accuracy", found])
+            said = f"{100 * file:.1f} % (torch {100 * torch_:.1f} %) on {count:,} clean {self.noun}"
+            rows.append(["accuracy", said])
         if self.empty:
             rows.append(["note", f"{len(self.empty)} tensors stayed zero, e.g. {self.empty[0]}"])
         return render(["", "result"], rows)
 
 
-def _described(asked: Gate, gate: Gate) -> str:
-    if not isinstance(gate, CalibratedGate):
-        return f"paper, tau {gate.tau:g}, lambda {gate.lam:g}"
-    found = f"calibrated, weights from {gate.floor:g} to {gate.ceiling:g}"
-    if gate.budget is None:
-        return found
-    assert isinstance(asked, CalibratedGate)  # fitting changes the ceiling alone
-    lowered = f"lowered from {asked.ceiling:g} " if gate.ceiling < asked.ceiling else ""
-    return f"{found}, {lowered}to cost at most {100 * gate.budget:g} points of clean accuracy"
+def _in_float(those: Sequence[InFloat], operators: int) -> str:
+    """Return what is computed in float32, the commonest kinds first.
+
+    >>> _in_float([InFloat("Exp", "a", "no int8 rule")] * 2 + [InFloat("Mul", "b", "reads float32")], 9)
+    '3 of 9 operators: 2 Exp (no int8 rule), 1 Mul (reads float32)'
+    """
+    kinds = Counter((each.op, each.reason) for each in those).most_common()
+    told = [f"{count} {op} ({reason})" for (op, reason), count in kinds[:SHOWN]]
+    more = ["..."] if len(kinds) > SHOWN else []
+    listed = f": {', '.join([*told, *more])}" if told else ""
+    return f"{len(those) or 'none'} of {operators} operators{listed}"

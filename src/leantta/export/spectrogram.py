@@ -89,8 +89,8 @@ def _nodes() -> list[Node]:
         ("Log", ("positive",), "features", {}),
     ]
     return [
-        Node(op, tuple(map(_named, inputs)), (_named(made),), attributes, _named(made))
-        for op, inputs, made, attributes in rows
+        Node(op, tuple(map(_named, inputs)), (_named(output),), attributes, _named(output))
+        for op, inputs, output, attributes in rows
     ]
 
 

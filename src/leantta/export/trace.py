@@ -1,14 +1,16 @@
-"""From a prepared torch module to a float32 graph with readable names."""
+"""From a torch model to a float32 graph with readable names."""
 
+import copy
 import io
 import json
 import logging
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import onnx
 import torch
 from onnx import shape_inference
@@ -16,16 +18,62 @@ from torch import Tensor, nn
 
 from leantta.errors import UnsupportedModelError
 from leantta.export.heads import DISTANCE, RAW, SHIFT
-from leantta.graph.functions import CONSTANTS, float_constants, is_norm
+from leantta.export.prepare import UnitNorm, prepare_
+from leantta.gates.gate import Gate
+from leantta.graph.functions import SHARED, float_constants, is_norm
 from leantta.graph.ir import BATCH, OPSET, Array, Graph, Node, full_shape, read_graph
 from leantta.graph.ir import Tensor as Edge
+from leantta.progress import Progress, silent
+from leantta.surgery.plan import Plan
+
+Floats = npt.NDArray[np.float32]
 
 INPUT, LOGITS = "input", "logits"
 RESERVED = (DISTANCE, SHIFT, RAW, "pixels", "scaled", "normalized")
 """Names that the file's own outputs and preprocessing have."""
 
 
-def trace(module: nn.Module, example: Tensor) -> Graph:
+@dataclass(frozen=True, eq=False)
+class Traced:
+    """A torch model as a float32 graph, and what the model itself says of some inputs."""
+
+    graph: Graph
+    layers: tuple[
+        str, ...
+    ]  # the adapting ones, in the order in which they run; one that is shared has several
+    scores: Floats
+
+
+def trace_adapted(
+    lean: nn.Module, plan: Plan, inputs: Floats, scored: int, progress: Progress = silent
+) -> Traced:
+    """Return the graph of a model that was changed as planned, and its scores for the first `scored` inputs.
+
+    Raises:
+        UnsupportedModelError: torch cannot export the model, or it returns something else than scores.
+    """
+    ready = copy.deepcopy(lean)
+    prepare_(ready, plan)
+    progress(0, 1)
+    graph = float_graph(ready, torch.from_numpy(inputs[:2].copy()))
+    progress(1, 1)
+    layers = tuple(node.name for node in graph.nodes if is_norm(node))
+    return Traced(graph, layers, _scores(lean, inputs[:scored]))
+
+
+def _scores(model: nn.Module, inputs: Floats) -> Floats:
+    with torch.inference_mode():
+        returned = model(torch.from_numpy(inputs))
+    if not isinstance(returned, Tensor):  # such as a dict of one tensor, of which the graph says nothing
+        raise UnsupportedModelError(
+            f"a model must return its scores as a tensor; this returns {type(returned).__name__}. Wrap it in "
+            "a module that picks the scores."
+        )
+    scores: Floats = returned.float().numpy()
+    return scores
+
+
+def float_graph(module: nn.Module, example: Tensor) -> Graph:
     """Return the graph of a module that takes one tensor and returns scores (n, k); the batch axis is free.
 
     Each adaptive normalization has a second output, its distance; tensors are named after their modules.
@@ -35,16 +83,17 @@ def trace(module: nn.Module, example: Tensor) -> Graph:
     """
     model = _exported(module, example)
     names = _scopes(model)
-    graph = _named(read_graph(shape_inference.infer_shapes(model, data_prop=True)), names)
+    gates = {unit.name: unit.gate for unit in module.modules() if isinstance(unit, UnitNorm)}
+    graph = _named(read_graph(shape_inference.infer_shapes(model, data_prop=True)), names, gates)
     if (graph.tensors[INPUT].shape or ("",))[0] != BATCH:
         raise UnsupportedModelError(
             f"the model does something else for a batch of {len(example)} than for others, so a file cannot "
             "hold it; remove what depends on the batch size from its forward()."
         )
     if len(graph.outputs) != 1 or (out := graph.tensors[graph.outputs[0]]).shape is None or out.rank != 2:
-        found = [graph.tensors[name].shape for name in graph.outputs]
+        shapes = [graph.tensors[name].shape for name in graph.outputs]
         raise UnsupportedModelError(
-            f"a model must return one tensor of scores (n, classes) to be converted; this returns {found}. "
+            f"a model must return one tensor of scores (n, classes) to be converted; this returns {shapes}. "
             "Wrap it in a module that picks the scores."
         )
     return graph
@@ -110,7 +159,7 @@ def _list(text: str) -> list[str]:
         return []
 
 
-def _named(graph: Graph, scopes: Mapping[str, str]) -> Graph:
+def _named(graph: Graph, scopes: Mapping[str, str], gates: Mapping[str, Gate]) -> Graph:
     """Return the graph with tensors named after modules, and a distance for each normalization."""
     new = {graph.inputs[0]: INPUT, **({graph.outputs[0]: LOGITS} if len(graph.outputs) == 1 else {})}
     layers = {node.attributes["layer"] for node in graph.nodes if is_norm(node)}
@@ -130,18 +179,19 @@ def _named(graph: Graph, scopes: Mapping[str, str]) -> Graph:
     for place, node in enumerate(nodes):
         if is_norm(node):
             tensors[node.outputs[1]] = Edge(np.dtype(np.float32), (BATCH, 1))
-            nodes[place] = _shaped(node, tensors[node.inputs[0]].rank, constants)
+            gate, rank = gates[str(node.attributes["layer"])], tensors[node.inputs[0]].rank
+            nodes[place] = _shaped(node, gate, rank, constants)
     outputs = tuple(new.get(name, name) for name in graph.outputs)
     return Graph(tuple(nodes), constants, tensors, (INPUT,), outputs).without_unused_constants()
 
 
-def _shaped(node: Node, rank: int, constants: dict[str, Array]) -> Node:
-    """Return a normalization with its constants as its function takes them, adding them to the graph's."""
+def _shaped(node: Node, gate: Gate, rank: int, constants: dict[str, Array]) -> Node:
+    """Return a normalization with its gate, and its constants as its function takes them."""
     u, *given = node.inputs
-    names = [f"positions_{rank}", *(f"{node.name}/{part}" for part in CONSTANTS)][: len(given) + 1]
+    names = [f"positions_{rank}", *(f"{node.name}/{part}" for part in (*SHARED, *gate.operator.constants))]
     values = float_constants(rank, [constants[name] for name in given])
     constants.update(zip(names, values, strict=True))
-    return replace(node, inputs=(u, *names))
+    return replace(node, inputs=(u, *names), gate=gate)
 
 
 def _free(node: Node, scope: str, taken: set[str], used: set[str]) -> str:

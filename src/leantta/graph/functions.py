@@ -1,7 +1,8 @@
 """The adaptive normalization as ONNX functions: one body in standard operators for each form of it.
 
 A node of the domain `leantta` calls a function that the file itself carries, so any ONNX runtime executes it,
-and a runtime that has a kernel of that name may run the kernel instead. Two gates times two forms:
+and a runtime that has a kernel of that name may run the kernel instead. Each gate brings its own operator
+(see `leantta.gates.gate.Operator`), and each operator has two forms. Those of our gates:
 
     AdaptiveNorm, CalibratedNorm                  float32, (n, c, positions...)
     QLinearAdaptiveNorm, QLinearCalibratedNorm    bytes in and out, channels last: (n, positions..., c)
@@ -11,12 +12,7 @@ The int8 forms may do what follows in the same pass, as their names end: `Add` a
 point, or those of each channel. `native/` has the kernel.
 
 Inputs are u, already normalised by the source statistics (see `leantta.export.prepare`), and constants per
-channel; outputs are y and, for each sample, the distance S before the gate saturates it, (n, 1). The weight
-of the sample is
-
-    a = low + room * exp(rate * S)           low = (1 - tau)(1 - lambda), room = (1 - tau) lambda,
-                                             rate = -(1 - tau)^2: the paper's gate
-    a = low + max(0, room - room / S)        low = floor, room = ceiling - floor: the calibrated one
+channel; outputs are y and, for each sample, the distance S before the gate saturates it, (n, 1).
 
 Every operator of a body costs start-up time and memory once per layer, so a body has as few as possible:
 constants come in the shape in which they are used, and a product with `average`, (1, L) filled with 1 / L, is
@@ -24,12 +20,16 @@ the fastest mean over channels-last positions.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from functools import cache
+from typing import Any
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper, parser
 
+from leantta.gates.gate import Gate, Operator
+from leantta.gates.table import GATES
 from leantta.graph import depthwise
 from leantta.graph.ir import LOCAL, OPSET, Array, Node
 
@@ -52,52 +52,11 @@ _SHIFT = """
     var = Relu (raw_var)
     excess = Sub (var, ratio)
 """
-_MEAN_FLOAT = """
-    mean_terms = Mul (mean_weight, squared_mean)
-    total = ReduceSum (mean_terms, channels)
-"""
-_MEAN_INT8 = """
-    total = MatMul (squared_mean, mean_weight)
-"""
-_BOTH_FLOAT = """
-    mean_terms = Mul (mean_weight, squared_mean)
-    squared_excess = Mul (excess, excess)
-    var_terms = Mul (var_weight, squared_excess)
-    terms = Add (mean_terms, var_terms)
-    total = ReduceSum (terms, channels)
-"""
-_BOTH_INT8 = """
-    mean_total = MatMul (squared_mean, mean_weight)
-    squared_excess = Mul (excess, excess)
-    var_total = MatMul (squared_excess, var_weight)
-    total = Add (mean_total, var_total)
-"""
-_PAPER = """
-    low_value = Constant <value_float: float = @low> ()
-    room_value = Constant <value_float: float = @room> ()
-    rate_value = Constant <value_float: float = @rate> ()
-    exponent = Mul (total, rate_value)
-    near = Exp (exponent)
-    part = Mul (room_value, near)
-    weight = Add (low_value, part)
-"""
-_CALIBRATED = """
-    low_value = Constant <value_float: float = @low> ()
-    room_value = Constant <value_float: float = @room> ()
-    least = Constant <value_float = 1e-30> ()
-    safe_total = Max (total, least)
-    shrunk = Div (room_value, safe_total)
-    rest = Sub (room_value, shrunk)
-    part = Relu (rest)
-    weight = Add (low_value, part)
-"""
-_CLOSE = """
-    moved_var = Mul (weight, excess)
-    one = Constant <value_float = 1.0> ()
-    new_var = Add (one, moved_var)
+_SCALE = """
     deviation = Sqrt (new_var)
     scale = Div (gamma, deviation)
-    moved_mean = Mul (weight, mean)
+"""
+_CLOSE = """
     drop = Mul (scale, moved_mean)
     offset = Sub (beta, drop)
     scaled = Mul (x, scale)
@@ -122,46 +81,39 @@ _END_INT8 = """
 _CLOSE_FLOAT = _CLOSE.replace("Mul (x, scale)", "Mul (u, scale)")
 
 
-class _Gate(NamedTuple):
-    attributes: str
-    weights: str
-    distance_float: str
-    distance_int8: str
-    weight: str
+def _function(
+    name: str, attributes: Sequence[str], inputs: Sequence[str], outputs: str, *parts: str
+) -> onnx.FunctionProto:
+    head = f'<domain: "{LOCAL}", opset_import: ["" : {OPSET}]> {name} <{", ".join((*attributes, "layer"))}>'
+    return parser.parse_function(f"{head} ({', '.join(inputs)}) => ({outputs}) {{ {''.join(parts)} }}")
 
 
-_GATES = {
-    "Adaptive": _Gate("low, room, rate, layer", "mean_weight", _MEAN_FLOAT, _MEAN_INT8, _PAPER),
-    "Calibrated": _Gate("low, room, layer", "mean_weight, var_weight", _BOTH_FLOAT, _BOTH_INT8, _CALIBRATED),
-}
+def _float_function(operator: Operator, attributes: Sequence[str]) -> onnx.FunctionProto:
+    parts = (_OPEN_FLOAT, _SHIFT, operator.in_float, *_normalizing(operator, _CLOSE_FLOAT), _END_FLOAT)
+    inputs = ("u", "positions", *SHARED, *operator.constants)
+    return _function(operator.name, attributes, inputs, "y, distance", *parts)
 
 
-def _function(name: str, inputs: str, attributes: str, *parts: str) -> onnx.FunctionProto:
-    head = f'<domain: "{LOCAL}", opset_import: ["" : {OPSET}]>'
-    return parser.parse_function(
-        f"{head} {name} <{attributes}> ({inputs}) => (y, distance) {{ {''.join(parts)} }}"
-    )
-
-
-def _float_function(name: str, gate: _Gate) -> onnx.FunctionProto:
-    parts = (_OPEN_FLOAT, _SHIFT, gate.distance_float, gate.weight, _CLOSE_FLOAT, _END_FLOAT)
-    inputs = f"u, positions, gamma, beta, ratio, {gate.weights}"
-    return _function(f"{name}Norm", inputs, gate.attributes, *parts)
-
-
-def _int8_function(name: str, gate: _Gate, *, adds: bool, hard_swish: bool) -> onnx.FunctionProto:
-    inputs = f"u, u_scale, u_zero, y_scale, y_zero, average, flat, gamma, beta, ratio, {gate.weights}"
-    parts = [_OPEN_INT8, _SHIFT, gate.distance_int8, gate.weight, _CLOSE, _NORMAL]
+def _int8_function(
+    operator: Operator, attributes: Sequence[str], *, adds: bool, hard_swish: bool
+) -> onnx.FunctionProto:
+    inputs = ["u", "u_scale", "u_zero", "y_scale", "y_zero", "average", "flat", *SHARED, *operator.constants]
+    parts = [_OPEN_INT8, _SHIFT, operator.in_int8, *_normalizing(operator, _CLOSE), _NORMAL]
     end = "normal"
     if adds:
-        inputs += ", r, r_scale, r_zero"
+        inputs += ["r", "r_scale", "r_zero"]
         parts.append(_ADD)
         end = "summed"
     if hard_swish:
         parts.append(_HARD_SWISH.format(end))
         end = "active"
-    ends = int8_name(f"{name}Norm", adds=adds, hard_swish=hard_swish)
-    return _function(ends, inputs, gate.attributes, *parts, _END_INT8.format(end))
+    name = int8_name(operator.name, adds=adds, hard_swish=hard_swish)
+    return _function(name, attributes, inputs, "y, distance", *parts, _END_INT8.format(end))
+
+
+def _normalizing(operator: Operator, close: str) -> tuple[str, ...]:
+    """Return the pieces from the raw distance to the scaled u."""
+    return operator.after, operator.new_var, _SCALE, operator.moved_mean, close
 
 
 def int8_name(norm: str, *, adds: bool = False, hard_swish: bool = False) -> str:
@@ -173,43 +125,58 @@ def int8_name(norm: str, *, adds: bool = False, hard_swish: bool = False) -> str
     return f"QLinear{norm}{'Add' if adds else ''}{'HardSwish' if hard_swish else ''}"
 
 
-FUNCTIONS: Mapping[str, onnx.FunctionProto] = {
-    function.name: function
-    for name, gate in _GATES.items()
-    for function in (
-        _float_function(name, gate),
+SHARED = ("gamma", "beta", "ratio")
+"""What every layer has per channel; the constants of its gate come behind, in the order of the operator's."""
+
+
+def functions_of(gate: Gate) -> Mapping[str, onnx.FunctionProto]:
+    """Return all forms of a gate's operator by name, the float form first."""
+    return _forms(gate.operator, tuple(gate.attributes()))
+
+
+@cache
+def _forms(operator: Operator, attributes: tuple[str, ...]) -> Mapping[str, onnx.FunctionProto]:
+    forms = [
+        _float_function(operator, attributes),
         *(
-            _int8_function(name, gate, adds=adds, hard_swish=hard_swish)
+            _int8_function(operator, attributes, adds=adds, hard_swish=hard_swish)
             for adds in (False, True)
             for hard_swish in (False, True)
         ),
-    )
+    ]
+    return {form.name: form for form in forms}
+
+
+FUNCTIONS: Mapping[str, onnx.FunctionProto] = {
+    name: form for kind in GATES.values() for name, form in functions_of(kind.default()).items()
 }
+"""All forms of the gates in the table."""
 
-CONSTANTS = ("gamma", "beta", "ratio", "mean_weight", "var_weight")
-"""What a layer has per channel, in the order of the functions' inputs; the last is the calibrated gate's."""
+NORM = "Norm"
 
-NORMS = ("AdaptiveNorm", "CalibratedNorm")
-"""The float forms, as the exporter writes them."""
+
+def kind_of(node: Node) -> str:
+    """Return what rules know a node by: its operator, or `NORM` for an adaptive normalization of any gate."""
+    return NORM if is_norm(node) else node.op
 
 
 def float_constants(rank: int, values: Sequence[Array]) -> list[Array]:
-    """Return `positions` and the constants per channel as the float forms take them, for u of that rank."""
-    column = (-1, *(1,) * (rank - 2))
-    return [np.arange(2, rank), *(value.reshape(column) for value in values)]
+    """Return `positions` and a layer's constants as the float forms take them, for u of that rank."""
+    channels, column = len(values[0]), (-1, *(1,) * (rank - 2))
+    return [np.arange(2, rank), *(v.reshape(column) if v.size == channels else v for v in values)]
 
 
 def int8_constants(shape: Sequence[int], values: Sequence[Array]) -> list[Array]:
-    """Return `average`, `flat` and the constants per channel as the int8 forms take them.
+    """Return `average`, `flat` and a layer's constants as the int8 forms take them.
 
     `shape` is that of u without the batch, channels first; `values` are as the float forms take them.
     """
     channels, *positions = shape
     count = int(np.prod(positions))
-    gamma, beta, ratio, *weights = (value.reshape(-1) for value in values)
     flat = np.array([0, *(1,) * (len(positions) - 1), count, channels])
-    columns = [weight.reshape(-1, 1) for weight in weights]
-    return [np.full((1, count), 1 / count, np.float32), flat, gamma, beta, ratio, *columns]
+    rows = [value.reshape(-1) for value in values[: len(SHARED)]]
+    others = [v.reshape(-1, 1) if v.size == channels else v for v in values[len(SHARED) :]]
+    return [np.full((1, count), 1 / count, np.float32), flat, *rows, *others]
 
 
 def is_norm(node: Node) -> bool:
@@ -222,18 +189,41 @@ def distances(nodes: Sequence[Node]) -> tuple[str, ...]:
     return tuple(node.outputs[1] for node in nodes if is_norm(node))
 
 
-def called(nodes: tuple[Node, ...]) -> list[onnx.FunctionProto]:
+def called(nodes: Sequence[Node]) -> list[onnx.FunctionProto]:
     """Return the functions that the nodes call."""
-    known = {**FUNCTIONS, depthwise.DEPTHWISE: depthwise.FUNCTION}
-    return [known[name] for name in sorted({node.op for node in nodes if node.domain == LOCAL})]
+    functions = {node.op: _function_of(node) for node in nodes if node.domain == LOCAL}
+    return [functions[name] for name in sorted(functions)]
+
+
+def _function_of(node: Node) -> onnx.FunctionProto:
+    if node.gate is not None:
+        return functions_of(node.gate)[node.op]
+    return depthwise.FUNCTION if node.op == depthwise.DEPTHWISE else FUNCTIONS[node.op]
 
 
 def inline(node: Node) -> tuple[list[Node], dict[str, Array]]:
     """Return the standard operators that a node of ours stands for, named after it, and their constants."""
-    function = FUNCTIONS[node.op]
-    group = f"{node.name}/{node.op}"
+    function = _function_of(node)
     names = dict(zip(function.input, node.inputs, strict=True))
     names |= dict(zip(function.output, node.outputs, strict=True))
+    return _expanded(function, names, node.attributes, f"{node.name}/{node.op}")
+
+
+def shown_distance(gate: Gate, raw: str, distance: str) -> tuple[list[Node], dict[str, Array]]:
+    """Return the operators from raw distances to those that a file shows, and their constants."""
+    attributes = gate.attributes()
+    body = _function("Shown", tuple(attributes), ("raw",), "distance", gate.operator.shown)
+    nodes, constants = _expanded(body, {"raw": raw, "distance": distance}, attributes, distance)
+    return [*nodes[:-1], replace(nodes[-1], name=distance)], constants
+
+
+def _expanded(
+    function: onnx.FunctionProto, names: dict[str, str], given: Mapping[str, Any], group: str
+) -> tuple[list[Node], dict[str, Array]]:
+    """Return the body of a function: `names` are those of its ends outside, `given` its attributes.
+
+    What is inside is named after the group.
+    """
     nodes: list[Node] = []
     constants: dict[str, Array] = {}
 
@@ -242,7 +232,7 @@ def inline(node: Node) -> tuple[list[Node], dict[str, Array]]:
 
     for proto in function.node:
         if proto.op_type == "Constant":
-            constants[outer(proto.output[0])] = _value(proto.attribute[0], node.attributes)
+            constants[outer(proto.output[0])] = _value(proto.attribute[0], given)
             continue
         attributes = {a.name: helper.get_attribute_value(a) for a in proto.attribute}
         nodes.append(

@@ -11,6 +11,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from leantta.errors import UnsupportedModelError
+from leantta.gates.gate import Gate
 
 Array = npt.NDArray[Any]
 Dim = int | str
@@ -33,6 +34,7 @@ class Node:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""
     domain: str = ""
+    gate: Gate | None = None  # of an adaptive normalization: what its function is made of
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from leantta.graph.functions import called
 from leantta.graph.ir import Array, Graph, write_graph
 from leantta.progress import Progress, silent
 
-BATCH = 32
+AT_ONCE = 32
+"""How many inputs run in one call."""
 
 
 def open_graph(graph: Graph) -> ort.InferenceSession:
@@ -37,7 +38,7 @@ def run_graph(
     """Return the named outputs for all inputs (n, ...)."""
     session = open_graph(graph)
     parts: list[list[Array]] = []
-    for start in range(0, len(inputs), BATCH):
-        parts.append(session.run(list(outputs), {graph.inputs[0]: inputs[start : start + BATCH]}))
-        progress(min(start + BATCH, len(inputs)), len(inputs))
+    for start in range(0, len(inputs), AT_ONCE):
+        parts.append(session.run(list(outputs), {graph.inputs[0]: inputs[start : start + AT_ONCE]}))
+        progress(min(start + AT_ONCE, len(inputs)), len(inputs))
     return [np.concatenate(values) for values in zip(*parts, strict=True)]

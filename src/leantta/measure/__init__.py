@@ -1,1 +1,1 @@
-"""What a model costs: latency, throughput, memory, start-up, size and energy, as records."""
+"""Benchmarks of model files: latency, throughput, memory, start-up, size and energy, side by side."""

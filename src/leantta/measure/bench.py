@@ -1,31 +1,35 @@
 """The benchmark: rows take turns in one process, memory and start-up are those of fresh ones."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timezone
 from typing import Any
 
 import numpy as np
 
 from leantta.errors import SettingError
-from leantta.evaluate.machine import command_line, describe_machine, loaded_versions
-from leantta.measure.candidates import Candidate
+from leantta.measure.candidates import Candidate, open_file
 from leantta.measure.energy import Meter, find_meter, idle_watts, measure_block
 from leantta.measure.figures import INTERVAL_METHOD
-from leantta.measure.noise import cpu_time, judge_noise, load_average
-from leantta.measure.pinning import pinned, usable_cores
-from leantta.measure.prepare import Ready, prepare
+from leantta.measure.machine import cpu_time, judge_noise, load_average, pinned, usable_cores
 from leantta.measure.probe import fresh_process
 from leantta.measure.record import BenchRecord, RowRecord
-from leantta.measure.sessions import Loaded, calls_of, one_session
-from leantta.measure.turns import strides
-from leantta.progress import Progress, silent
+from leantta.measure.running import (
+    Running,
+    calls_of,
+    closing,
+    load_for_session,
+    prepare,
+    strides,
+    take_turns,
+)
+from leantta.progress import Progress, Progresses, silent
+from leantta.records.provenance import provenance_now, time_now
 from leantta.runtime.kernel import describe
 
 SEED = 0
 
-TORCH_PROCESSES = 1
-"""Fresh processes of torch at most, as each takes seconds to start."""
+SLOW_PROCESSES = 1
+"""Fresh processes at most of what takes seconds to start."""
 
 THROUGHPUT_EVERY = 2
 """Throughput is measured in each second session."""
@@ -67,7 +71,7 @@ def run_bench(
     base: str | None = None,
     about: Mapping[str, Any] | None = None,
     notes: Sequence[str] = (),
-    progress: Callable[[str], Progress] = lambda _: silent,
+    progress: Progresses = lambda _: silent,
 ) -> BenchRecord:
     """Return the record of the candidates measured side by side; `about` is added to its settings.
 
@@ -81,12 +85,11 @@ def run_bench(
         raise SettingError(
             f"the base row {base!r} takes no part. Add it to --rows, or choose another --base."
         )
-    started = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    rows, ready = prepare(candidates, settings.threads, settings.batch, settings.throughput_batch, progress)
-    if not ready:
+    started = time_now()
+    rows, running = prepare(candidates, settings.threads, settings.batch, settings.throughput_batch, progress)
+    if not running:
         raise SettingError(f"nothing can be measured here: {_reasons(rows)}.")
-    first = next(iter(ready))
-    against = base if base in ready else first
+    against = base if base in running else next(iter(running))
     said = list(notes)
     if base not in (None, against):
         said.append(f"{base} is not available, so ratios are to {against}.")
@@ -98,27 +101,29 @@ def run_bench(
     interrupted = False
     with pinned(settings.threads) as cores:
         try:
-            _sessions(rows, ready, against, settings, progress("latency"))
-            _processes(rows, ready, settings, progress("fresh processes"))
+            _sessions(rows, running, against, settings, progress("latency"))
+            _processes(rows, running, settings, progress("fresh processes"))
             if isinstance(meter, str):
                 energy["unmeasurable"] = meter
             else:
                 energy["meter"] = meter.name
-                _energy(rows, ready, meter, energy["idle_watts"], settings, progress("energy"))
+                _energy(rows, running, meter, energy["idle_watts"], settings, progress("energy"))
         except KeyboardInterrupt:
             interrupted = True
             if not rows[against].latency_ms:
                 raise
-    asked = {**asdict(settings), **(about or {}), "cores": cores, "seed": SEED, "interval": INTERVAL_METHOD}
     return BenchRecord(
+        **asdict(replace(provenance_now(), started=started)),
         model=model,
         base=against,
-        settings=asked,
-        machine=describe_machine(),
-        versions=loaded_versions(),
+        settings={
+            **asdict(settings),
+            **(about or {}),
+            "cores": cores,
+            "seed": SEED,
+            "interval": INTERVAL_METHOD,
+        },
         kernel=describe(),
-        command=command_line(),
-        started=started,
         noise={**judge_noise(rows[against].latency_ms, before, cpu_time()), "load_before": load},
         energy=energy,
         rows=tuple(rows.values()),
@@ -128,49 +133,53 @@ def run_bench(
 
 
 def _sessions(
-    rows: Rows, ready: Mapping[str, Ready], base: str, settings: BenchSettings, progress: Progress
+    rows: Rows, running: Mapping[str, Running], base: str, settings: BenchSettings, progress: Progress
 ) -> None:
     """Add the times of each session to the rows."""
     random = np.random.default_rng(SEED)
     every: dict[str, int] = {}
-    with Loaded(ready, settings.threads, random) as loaded:
+    with closing(running):
         for number in range(settings.sessions):
             progress(number, settings.sessions)
-            opened = loaded.for_session(number)
-            if not every:
-                every = strides(calls_of(ready, opened), base)
-            times = one_session(
-                ready,
-                opened,
-                every,
-                random,
-                rounds=settings.rounds,
-                warm_up=settings.warm_up,
-                settle=settings.settle,
-                throughput_rounds=settings.throughput_rounds if number % THROUGHPUT_EVERY == 0 else 0,
-            )
-            for name, found in times.items():
-                rows[name] = replace(rows[name], every=every[name], loads=max(loaded.loads[name], 1))
-                rows[name].warm_up_ms.append(found.warm_up)
-                rows[name].latency_ms.append(found.latency)
-                rows[name].throughput_ms.append(found.throughput)
+            load_for_session(running, number, random)
+            calls = calls_of(running)
+            every = every or strides(calls, base)
+            warm_up = take_turns(calls, settings.warm_up, every, random)
+            latency = take_turns(calls, settings.rounds, every, random, settings.settle)
+            throughput: dict[str, list[float]] = {}
+            if settings.throughput_rounds and number % THROUGHPUT_EVERY == 0:
+                batches = {
+                    name: each.call(each.larger) for name, each in running.items() if each.larger is not None
+                }
+                take_turns(batches, 1, every, random)  # warms up
+                throughput = take_turns(batches, settings.throughput_rounds, every, random)
+            for name, each in running.items():
+                rows[name] = replace(rows[name], every=every[name], loads=max(each.loads, 1))
+                rows[name].warm_up_ms.append(warm_up[name])
+                rows[name].latency_ms.append(latency[name])
+                rows[name].throughput_ms.append(throughput.get(name, []))
     progress(settings.sessions, settings.sessions)
 
 
-def _processes(rows: Rows, ready: Mapping[str, Ready], settings: BenchSettings, progress: Progress) -> None:
+def _processes(
+    rows: Rows, running: Mapping[str, Running], settings: BenchSettings, progress: Progress
+) -> None:
     """Add what fresh processes took to the rows, the rows taking turns."""
     due = [
-        name
+        (name, each)
         for number in range(settings.processes)
-        for name, each in ready.items()
-        if number < TORCH_PROCESSES or not each.subject.is_torch
+        for name, each in running.items()
+        if number < SLOW_PROCESSES or not each.candidate.stays_open
     ]
-    for done, name in enumerate(due):
+    for done, (name, each) in enumerate(due):
         progress(done, len(due))
-        subject, shape = ready[name].subject, ready[name].inputs.shape
+        opens = each.candidate.open
+        opener = None if opens is open_file else f"{opens.__module__}:{opens.__name__}"
         try:
             rows[name].processes.append(
-                fresh_process(str(subject.path), subject.engine, settings.threads, shape)
+                fresh_process(
+                    str(each.path), each.candidate.engine, settings.threads, each.inputs.shape, opener
+                )
             )
         except RuntimeError as e:
             rows[name].notes.append(f"no memory and start-up: {e}")
@@ -179,15 +188,16 @@ def _processes(rows: Rows, ready: Mapping[str, Ready], settings: BenchSettings, 
 
 def _energy(
     rows: Rows,
-    ready: Mapping[str, Ready],
+    running: Mapping[str, Running],
     meter: Meter,
     idle: list[float],
     settings: BenchSettings,
     progress: Progress,
 ) -> None:
     """Add blocks of calls to the rows, and the power of the idle machine before each round of blocks."""
-    with Loaded(ready, settings.threads, np.random.default_rng(SEED)) as loaded:
-        calls = calls_of(ready, loaded.for_session(0))
+    with closing(running):
+        load_for_session(running, 0, np.random.default_rng(SEED))
+        calls = calls_of(running)
         for number in range(BLOCKS):
             idle.append(idle_watts(meter, settings.energy_seconds))
             for done, (name, call) in enumerate(calls.items()):

@@ -1,85 +1,76 @@
-"""Who takes part: rows of the table on a network, and model files on engines."""
+"""What is asked for: a candidate is a file for an engine, if both are here.
+
+Engines are those of `leantta.runtime.engines`, which take files of ours, and plain ONNX Runtime, which takes
+anybody's. A candidate may bring another way to open its file, such as with torch.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import NDArray
 
-from leantta.errors import SettingError
+from leantta.errors import ArtifactError, SettingError
 from leantta.files import existing
-from leantta.measure.rows import ROWS, Lack
-from leantta.measure.subjects import PLAIN, Array, Subject, inputs_for, is_ours
-from leantta.runtime.engines import ENGINES, Port
+from leantta.runtime.container import INFO_KEY, read_container
+from leantta.runtime.engines import ENGINES, Engine, Port, PortableOnnxRuntime, open_engine
 
-if TYPE_CHECKING:
-    from leantta.measure.torch_network import Network
+Array = NDArray[Any]
+Decisions = NDArray[np.int64]
 
-Decisions = npt.NDArray[np.int64]
+PLAIN = "plain"
+"""ONNX Runtime without anything of ours: for files that are not ours, and to compare with."""
+
+
+class PlainOnnxRuntime(PortableOnnxRuntime):
+    """Anybody's file with one input, whatever its name."""
+
+    def __init__(self, path: Path, threads: int) -> None:
+        super().__init__(str(path), threads, None)
+        if len(self.inputs) != 1:
+            raise SettingError(f"{path} has {len(self.inputs)} inputs; files with one can be measured.")
+        self._input = self.inputs[0].name
+
+    def run(self, images: Array) -> dict[str, Array]:
+        """Return each output by its name."""
+        return dict(zip(self._names, self._session.run(self._names, {self._input: images}), strict=True))
+
+
+def open_file(path: Path, engine: str, threads: int) -> Engine:
+    """Return the engine of that name with the file loaded.
+
+    Raises:
+        LeanTTAError: it cannot be loaded or the engine is not here; the message says why.
+    """
+    return PlainOnnxRuntime(path, threads) if engine == PLAIN else open_engine(engine, path, threads=threads)
+
+
+def scores(engine: Engine, inputs: Array) -> Array:
+    """Return the first output for these inputs."""
+    return next(iter(engine.run(inputs).values()))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """Something that may take part, if what it needs is here."""
+    """What is asked for: a file on an engine, if what that needs is here."""
 
     name: str
     summary: str
-    make: Callable[[], Subject]
-    inputs: Callable[[Port | None, int], Array]  # for the port, so many
-    missing: Lack = lambda: None
+    engine: str
+    file: Callable[[], Path]  # makes it, if it is not there yet
+    inputs: Callable[[Sequence[Port], int], Array]  # so many, for these ports
+    open: Callable[[Path, str, int], Engine] = open_file  # file, engine, threads; a function of a module
+    stays_open: bool = False  # it takes seconds to start, so it is opened once and has one fresh process
+    lacks: Callable[[], str | None] = lambda: None  # why it cannot run here; None if it can
     adapts: str | None = None
     series: str | None = None
     analytic_bytes: int | None = None
-    check: tuple[Array, Callable[[], Decisions]] | None = None  # inputs, and what torch decides on them
+    check: tuple[Array, Callable[[], Decisions]] | None = None  # inputs, and what is right to decide on them
 
 
-def from_network(network: "Network", names: Sequence[str], batch: int = 1) -> list[Candidate]:
-    """Return these rows of the table, made from a network; the memory figure is that of the batch."""
-
-    def inputs(port: Port | None, count: int) -> Array:
-        del port  # all take the same
-        return np.ascontiguousarray(np.resize(network.held_out, (count, *network.shape)))
-
-    def check(adapts: str | None) -> tuple[Array, Callable[[], Decisions]] | None:
-        if adapts is None or not network.trained:
-            return None
-        return network.held_out, lambda: network.decisions(adapts)
-
-    def candidate(name: str) -> Candidate:
-        row = ROWS[name]
-        return Candidate(
-            name=name,
-            summary=row.summary,
-            make=lambda: row.make(network),
-            inputs=inputs,
-            missing=row.missing,
-            adapts=row.adapts,
-            series=row.series,
-            analytic_bytes=row.memory(network.footprint, batch),
-            check=check(row.adapts),
-        )
-
-    return [candidate(name) for name in names]
-
-
-def unavailable(names: Sequence[str], reason: str) -> list[Candidate]:
-    """Return these rows of the table as not available."""
-    return [
-        Candidate(
-            name=name,
-            summary=ROWS[name].summary,
-            make=partial(_same, Subject(Path(), "")),  # neither of these is asked
-            inputs=partial(_from_port, seed=0, shape=None),
-            missing=lambda: reason,
-        )
-        for name in names
-    ]
-
-
-def from_files(
+def file_candidates(
     paths: Sequence[Path], engines: Sequence[str], shape: tuple[int, ...] | None, seed: int
 ) -> list[Candidate]:
     """Return each file on each engine; on ONNX Runtime, one that is not ours runs without anything of ours.
@@ -88,36 +79,68 @@ def from_files(
         MissingFileError: there is no such file.
         SettingError: there is no such engine, or two files have one name.
     """
-    unknown = next((engine for engine in engines if engine not in (*ENGINES, PLAIN)), None)
+    known = (*ENGINES, PLAIN)
+    unknown = next((engine for engine in engines if engine not in known), None)
     if unknown is not None:
-        raise SettingError(
-            f"no engine is called {unknown!r}; the engines are {', '.join((*ENGINES, PLAIN))}."
-        )
-    found = []
+        raise SettingError(f"no engine is called {unknown!r}; the engines are {', '.join(known)}.")
+    candidates = []
     for path in paths:
         existing(path, "model file")
         for engine in engines:
             plain = engine == "onnxruntime" and not is_ours(path)
-            subject = Subject(path, PLAIN if plain else engine)
-            found.append(
+            candidates.append(
                 Candidate(
                     name=path.name if len(engines) == 1 else f"{path.name} {engine}",
                     summary=f"{path} on {'plain ONNX Runtime, as it is not ours' if plain else engine}",
-                    make=partial(_same, subject),
-                    inputs=partial(_from_port, seed=seed, shape=shape),
+                    engine=PLAIN if plain else engine,
+                    file=lambda path=path: path,  # type: ignore[misc] # mypy knows no default of a lambda
+                    inputs=lambda ports, count: inputs_for(ports[0], count, seed, shape),
                 )
             )
-    names = [each.name for each in found]
+    names = [each.name for each in candidates]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise SettingError(f"two of the files are called {twice!r}; rename one, so that the table is clear.")
-    return found
+    return candidates
 
 
-def _same(subject: Subject) -> Subject:
-    return subject
+def absent(name: str, summary: str, reason: str) -> Candidate:
+    """Return a candidate that cannot run here."""
+    return Candidate(
+        name=name,
+        summary=summary,
+        engine="",
+        file=Path,
+        inputs=lambda ports, count: np.empty((count, len(ports))),
+        lacks=lambda: reason,
+    )
 
 
-def _from_port(port: Port | None, count: int, *, seed: int, shape: tuple[int, ...] | None) -> Array:
-    assert port is not None  # every engine of files has one
-    return inputs_for(port, count, seed, shape)
+def inputs_for(port: Port, batch: int, seed: int, shape: tuple[int, ...] | None = None) -> Array:
+    """Return a random batch that the port takes: bytes or normal floats; `shape` is without the batch.
+
+    Raises:
+        SettingError: the port leaves a size open and no shape is given, or it takes something else.
+    """
+    sizes = port.shape[1:] if shape is None else shape
+    fixed = [size for size in sizes if size is not None]
+    if len(fixed) < len(sizes) or not sizes:
+        raise SettingError(f"its input {port.name!r} leaves sizes open: say them with --shape C,H,W.")
+    random = np.random.default_rng(seed)
+    if port.dtype == "uint8":
+        return random.integers(0, 256, (batch, *fixed), dtype=np.uint8)
+    if port.dtype != "float32":
+        raise SettingError(f"its input {port.name!r} is {port.dtype}; float32 and uint8 can be measured.")
+    return random.standard_normal((batch, *fixed), np.float32)
+
+
+def is_ours(path: Path) -> bool:
+    """Tell whether `leantta convert` made the file.
+
+    Raises:
+        MissingFileError: there is nothing at `path`.
+    """
+    try:
+        return INFO_KEY in read_container(path).metadata
+    except ArtifactError:  # such as weights in another file, which plain ONNX Runtime may run
+        return False

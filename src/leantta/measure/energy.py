@@ -9,48 +9,52 @@ Only sensors that are known to sit in a supply line are taken (INA219 and its fa
 measure something else, and no number is better than a wrong one.
 """
 
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 SYSFS = Path("/sys")
 
-SENSORS = (
-    "ina209",
-    "ina219",
-    "ina220",
-    "ina226",
-    "ina230",
-    "ina231",
-    "ina233",
-    "ina238",
-    "ina260",
-    "ina3221",
-)
+SENSORS = tuple(f"ina{number}" for number in (209, 219, 220, 226, 230, 231, 233, 238, 260, 3221))
 """Names by which Linux knows power sensors of supply lines."""
 
 SAMPLE_SECONDS = 0.005
 """How often a power sensor is read, at most: reading takes about a millisecond on a slow bus."""
 
 
-class Meter(Protocol):
+class Meter:
     """Measures the energy of a while: `start`, then `tick` now and then, then `joules`."""
 
     name: str
 
     def start(self) -> None:
         """Begin."""
+        self.used, self.last = 0.0, self._read()
 
     def tick(self) -> None:
-        """Look at the sensor, if it is time."""
+        """Add what was used since the last look."""
+        now = self._read()
+        self.used += self._between(self.last, now)
+        self.last = now
 
     def joules(self) -> float:
         """Return the energy since the start."""
+        Meter.tick(self)  # whether it is time or not
+        return self.used
+
+    def _read(self) -> Any:
+        """Return what the machine shows now."""
+        raise NotImplementedError
+
+    def _between(self, before: Any, after: Any) -> float:
+        """Return the energy in J between two looks."""
+        raise NotImplementedError
 
 
-class Rapl:
-    """The counters of processor packages; they begin again at 0 when they are full."""
+class Rapl(Meter):
+    """The counters of processor packages; they begin again at 0 when they are full, perhaps each minute."""
 
     def __init__(self, domains: list[Path]) -> None:
         self.domains = domains
@@ -58,62 +62,34 @@ class Rapl:
         self.limits = [int((domain / "max_energy_range_uj").read_text()) for domain in domains]
         self.start()
 
-    def start(self) -> None:
-        """Begin."""
-        self.last = self._read()
-        self.used = 0
-
-    def tick(self) -> None:
-        """Add what was used since the last look: often enough, as a counter may be full after a minute."""
-        now = self._read()
-        for before, after, limit in zip(self.last, now, self.limits, strict=True):
-            self.used += after - before if after >= before else after + limit - before
-        self.last = now
-
-    def joules(self) -> float:
-        """Return the energy since the start."""
-        self.tick()
-        return self.used / 1e6
-
     def _read(self) -> list[int]:
         return [int((domain / "energy_uj").read_text()) for domain in self.domains]
 
+    def _between(self, before: list[int], after: list[int]) -> float:
+        counters = zip(before, after, self.limits, strict=True)
+        return sum(new - old if new >= old else new + limit - old for old, new, limit in counters) / 1e6
 
-class PowerSensor:
+
+class PowerSensor(Meter):
     """A sensor in the supply line: power, or current and voltage, summed over time."""
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.perf_counter) -> None:
         self.folder, self.clock = folder, clock
         self.name = (folder / "name").read_text().strip()
-        self.has_power = (folder / "power1_input").exists()
+        self.files = ("power1_input",) if (folder / "power1_input").exists() else ("curr1_input", "in1_input")
         self.start()
-
-    def start(self) -> None:
-        """Begin."""
-        self.at, self.watts, self.used = self.clock(), self._read(), 0.0
 
     def tick(self) -> None:
         """Read the power, unless it was read a moment ago."""
-        if self.clock() - self.at >= SAMPLE_SECONDS:
-            self._add()
+        if self.clock() - self.last[0] >= SAMPLE_SECONDS:
+            super().tick()
 
-    def joules(self) -> float:
-        """Return the energy since the start."""
-        self._add()
-        return self.used
+    def _read(self) -> tuple[float, float]:
+        micro = math.prod(int((self.folder / name).read_text()) for name in self.files)  # uW, or mA times mV
+        return self.clock(), micro / 1e6
 
-    def _add(self) -> None:
-        watts, now = self._read(), self.clock()
-        self.used += (now - self.at) * (watts + self.watts) / 2
-        self.at, self.watts = now, watts
-
-    def _read(self) -> float:
-        if self.has_power:
-            return int((self.folder / "power1_input").read_text()) / 1e6
-        amperes, volts = (
-            int((self.folder / name).read_text()) / 1e3 for name in ("curr1_input", "in1_input")
-        )
-        return amperes * volts
+    def _between(self, before: tuple[float, float], after: tuple[float, float]) -> float:
+        return (after[0] - before[0]) * (before[1] + after[1]) / 2
 
 
 def find_meter(sysfs: Path = SYSFS) -> Meter | str:

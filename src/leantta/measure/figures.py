@@ -64,7 +64,7 @@ def paired_ratios(
         if len(mine) != len(beside):
             raise ValueError(f"{len(mine)} values cannot be paired with {len(beside)}")
         pairs.append(np.asarray(mine, np.float64) / np.asarray(beside, np.float64))
-    return [found for found in pairs if len(found)]
+    return [session for session in pairs if len(session)]
 
 
 def ratio(own: Sessions, base: Sessions, every: int = 1, base_every: int = 1) -> Interval:

@@ -6,44 +6,50 @@ measured is the engine's.
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 
 RUNS = 3
 """Predictions that the process makes before its peak memory is read."""
 
+Run = Callable[[], object]
+Load = Callable[[str, str, int, tuple[int, ...]], Run]  # path, engine, threads, shape of the inputs
+
 _PROGRAM = "import time; start = time.perf_counter(); from leantta.measure.probe import main; main(start)"
 
 
-def fresh_process(path: str, engine: str, threads: int, shape: tuple[int, ...]) -> dict[str, float | None]:
+def fresh_process(
+    path: str, engine: str, threads: int, shape: tuple[int, ...], opener: str | None = None
+) -> dict[str, float | None]:
     """Return what a new process took: import_ms, load_ms, first_ms and peak_rss_bytes.
 
-    `shape` is that of the inputs, the batch first. The peak is None where the system does not say.
+    `shape` is that of the inputs, the batch first. `opener` is the `module:function` that opens the file if
+    the engine is none of the tool's. The peak is None where the system does not say.
     """
     import json
     import subprocess
 
     sizes = ",".join(map(str, shape))
-    command = [sys.executable, "-c", _PROGRAM, path, engine, str(threads), sizes]
+    command = [sys.executable, "-c", _PROGRAM, path, engine, str(threads), sizes, opener or ""]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         raise RuntimeError(f"the fresh process failed: {lines[-1]}")
-    found: dict[str, float | None] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    taken: dict[str, float | None] = json.loads(done.stdout.splitlines()[-1])
+    return taken
 
 
 def main(started: float) -> None:
     """Load and run what the arguments name, and print what it took as JSON."""
-    path, engine, threads, sizes = sys.argv[1:]
+    path, engine, threads, sizes, opener = sys.argv[1:]
     shape = tuple(map(int, sizes.split(",")))
-    run = (_plain if engine == "plain" else _torch if engine.startswith("torch") else _ours)(
-        path, engine, int(threads), shape
-    )
-    imported = next(run)
-    loaded = next(run)
-    first = next(run)
+    load = _opener(opener) if opener else _plain() if engine == "plain" else _ours(engine)
+    imported = time.perf_counter()
+    run = load(path, engine, int(threads), shape)
+    loaded = time.perf_counter()
+    run()
+    first = time.perf_counter()
     for _ in range(RUNS - 1):
-        next(run)
+        run()
     peak = high_water_mark_bytes()
     import json  # here, so that it does not count
 
@@ -52,60 +58,56 @@ def main(started: float) -> None:
     sys.stdout.write(json.dumps({**times, "peak_rss_bytes": peak}) + "\n")
 
 
-def _plain(path: str, _: str, threads: int, shape: tuple[int, ...]) -> Iterator[float]:
-    """Give the time after importing, after loading, and after each run."""
+def _plain() -> Load:
+    """Import what runs anybody's file."""
     import numpy as np
     import onnxruntime
 
-    yield time.perf_counter()
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    port = session.get_inputs()[0]
-    inputs = np.zeros(shape, np.uint8 if port.type == "tensor(uint8)" else np.float32)
-    yield time.perf_counter()
-    while True:
-        session.run(None, {port.name: inputs})
-        yield time.perf_counter()
+    def load(path: str, _: str, threads: int, shape: tuple[int, ...]) -> Run:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.log_severity_level = 4
+        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        port = session.get_inputs()[0]
+        inputs = np.zeros(shape, np.uint8 if port.type == "tensor(uint8)" else np.float32)
+        return lambda: session.run(None, {port.name: inputs})
+
+    return load
 
 
-def _ours(path: str, engine: str, threads: int, shape: tuple[int, ...]) -> Iterator[float]:
-    """Do the same as people do it: with `leantta.load`."""
+def _ours(engine: str) -> Load:
+    """Import what runs our files as people do it: with `leantta.load`."""
     import numpy as np
 
     if engine == "openvino":
         import openvino  # noqa: F401 - counts as import, not as loading
     else:
         import onnxruntime  # noqa: F401 - counts as import, not as loading
-    import leantta
+    from leantta.runtime.session import load as load_session
 
-    load = leantta.load
-    yield time.perf_counter()
-    session = load(path, engine=engine, threads=threads)
-    yield time.perf_counter()
-    inputs = np.zeros((shape[0], *session.info.input.shape), np.float32)  # also of a model that takes pixels
-    while True:
-        session.predict(inputs)
-        yield time.perf_counter()
+    def load(path: str, engine: str, threads: int, shape: tuple[int, ...]) -> Run:
+        session = load_session(path, engine=engine, threads=threads)
+        inputs = np.zeros((shape[0], *session.info.input.shape), np.float32)  # a model of pixels takes it too
+        return lambda: session.predict(inputs)
+
+    return load
 
 
-def _torch(path: str, engine: str, threads: int, shape: tuple[int, ...]) -> Iterator[float]:
-    """Do the same with a module that torch saved."""
+def _opener(name: str) -> Load:
+    """Import a `module:function` that opens files; what its module imports counts as import."""
+    from importlib import import_module
     from pathlib import Path
 
     import numpy as np
-    import torch  # noqa: F401 - counts as import, not as loading
 
-    from leantta.measure.subjects import Subject, open_subject
+    module, _, function = name.partition(":")
+    open_file = getattr(import_module(module), function)
 
-    yield time.perf_counter()
-    opened = open_subject(Subject(Path(path), engine), threads)
-    yield time.perf_counter()
-    inputs = np.zeros(shape, np.float32)
-    while True:
-        opened.run(inputs)
-        yield time.perf_counter()
+    def load(path: str, engine: str, threads: int, shape: tuple[int, ...]) -> Run:
+        opened, inputs = open_file(Path(path), engine, threads), np.zeros(shape, np.float32)
+        return lambda: opened.run(inputs)
+
+    return load
 
 
 def high_water_mark_bytes() -> int | None:

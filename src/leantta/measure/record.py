@@ -1,15 +1,17 @@
 """The record of a benchmark: one JSON file with every raw value, and all that says what was run."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from leantta.errors import RecordError
-from leantta.files import existing, replacing
+from leantta.records.json_file import read_json, write_json
+from leantta.records.provenance import Provenance
 
 KIND, FORMAT = "leantta bench", 1
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,17 +39,13 @@ class RowRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchRecord:
-    """A benchmark: what was asked, where it ran, what it found."""
+class BenchRecord(Provenance):
+    """A benchmark: what was asked, where it ran, what was measured."""
 
     model: str | None
     base: str  # the row that the others are compared with
     settings: Mapping[str, Any]
-    machine: Mapping[str, Any]
-    versions: Mapping[str, str]
     kernel: str | None  # what our native kernel uses here
-    command: str
-    started: str
     noise: Mapping[str, Any]
     energy: Mapping[str, Any]
     rows: tuple[RowRecord, ...]
@@ -93,66 +91,13 @@ def read_bench(path: Path) -> BenchRecord:
     """
     content = read_json(path, KIND, FORMAT)
     try:
-        rows = tuple(_made(RowRecord, row) for row in content["rows"])
-        record: BenchRecord = _made(BenchRecord, {**content, "rows": rows, "notes": tuple(content["notes"])})
+        rows = tuple(from_json(RowRecord, row) for row in content["rows"])
+        return from_json(BenchRecord, {**content, "rows": rows, "notes": tuple(content["notes"])})
     except (KeyError, TypeError, AttributeError) as e:
         raise RecordError(f"{path} is damaged: {e}. Run the benchmark again.") from e
-    return record
 
 
-def write_json(content: Mapping[str, Any], path: Path) -> None:
-    """Write JSON, lists of numbers on one line each; the file appears whole or not at all."""
-    with replacing(path) as part:
-        part.write_text(_dumped(content, 0) + "\n", encoding="utf-8")
-
-
-def read_json(path: Path, kind: str, version: int) -> dict[str, Any]:
-    """Return a record of that kind as it lies.
-
-    Raises:
-        MissingFileError, RecordError: as `read_bench`.
-    """
-    content = _parsed(path)
-    if content.get("kind") != kind:
-        raise RecordError(f"{path} is no record of `leantta bench`. Give a file that it wrote.")
-    if content.get("format") != version:
-        raise RecordError(
-            f"{path} has format {content.get('format')!r}; this version reads {version}. Upgrade leantta."
-        )
-    return content
-
-
-def kind_of(path: Path) -> object:
-    """Return what kind of record a file says that it holds.
-
-    Raises:
-        MissingFileError, RecordError: as `read_bench`.
-    """
-    return _parsed(path).get("kind")
-
-
-def _parsed(path: Path) -> dict[str, Any]:
-    existing(path, "record")
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as e:
-        raise RecordError(f"{path} cannot be read as JSON: {e}. Is it a record of `leantta bench`?") from e
-    return content if isinstance(content, dict) else {}
-
-
-def _made(kind: type[Any], content: Mapping[str, Any]) -> Any:
+def from_json(kind: type[T], content: Mapping[str, Any]) -> T:
     """Return the dataclass of what was written; keys that this version does not know are left out."""
-    known = {each.name for each in fields(kind)}
+    known = {each.name for each in fields(kind)}  # type: ignore[arg-type] # it is a dataclass
     return kind(**{name: value for name, value in content.items() if name in known})
-
-
-def _dumped(value: Any, depth: int) -> str:
-    """Return JSON that a person can look through: raw values side by side, all else a line each."""
-    pad = " " * (depth + 1)
-    if isinstance(value, Mapping) and value:
-        inner = [f"{pad}{json.dumps(name)}: {_dumped(each, depth + 1)}" for name, each in value.items()]
-        return "{\n" + ",\n".join(inner) + "\n" + pad[1:] + "}"
-    if isinstance(value, list | tuple) and any(isinstance(each, list | tuple | dict) for each in value):
-        inner = [f"{pad}{_dumped(each, depth + 1)}" for each in value]
-        return "[\n" + ",\n".join(inner) + "\n" + pad[1:] + "]"
-    return json.dumps(value, allow_nan=False)

@@ -1,118 +1,125 @@
 """LeanTTA and plain inference as methods of the table."""
 
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 
 import torch
 from torch import Tensor
 
 from leantta.errors import DataError, LeanTTAError, SettingError
 from leantta.evaluate.predictor import Predictor
-from leantta.gates import CalibratedGate, Gate, gate_of
+from leantta.gates.gate import Gate
+from leantta.gates.table import GATES, gate_of
 from leantta.memory import StreamMemory
-from leantta.methods.chosen import Chosen
-from leantta.methods.options import MethodOptions
-from leantta.methods.stream_predictor import StreamPredictor
-from leantta.methods.subject import Subject
-from leantta.surgery.apply import adapt
-from leantta.surgery.select import Selector, parse_selector
+from leantta.methods.method import Method, SourceModel, TorchPredictor
+from leantta.nn import forget
+from leantta.surgery.adaptation import Adaptation, Selector, parse_selector
+from leantta.surgery.apply import apply, fit
+from leantta.surgery.plan import plan
 
 
-def choose_none(text: str, options: MethodOptions) -> Chosen:
+class StreamPredictor(TorchPredictor):
+    """Runs a model whose layers remember: what it says of an input depends on those before it."""
+
+    stateless = False
+
+    def reset(self) -> None:
+        """Let the layers forget."""
+        forget(self.model)
+
+
+def parse_none(text: str, usual: Adaptation) -> Method:
     """Return plain inference, which can be told nothing.
 
     Raises:
         SettingError: it was told something.
     """
-    del options
+    del usual
     if text:
         raise SettingError(f"'none' adapts nothing, so {'none:' + text!r} says too much; write 'none'")
-    return Chosen(label="none", settings=lambda _: {}, build=lambda subject: subject.predictor(subject.model))
+    return Method(label="none", settings=lambda _: {}, build=lambda subject: subject.predictor(subject.model))
 
 
-def choose_lean(text: str, options: MethodOptions) -> Chosen:
+def parse_lean(text: str, usual: Adaptation) -> Method:
     """Return LeanTTA with what follows its name: layers, a gate, fields of the gate, `memory`.
 
-    >>> choose_lean("all:calibrated:floor=0.05", MethodOptions()).label
+    What the text leaves open is as in `usual`.
+
+    >>> parse_lean("all:calibrated:floor=0.05", Adaptation()).label
     'leantta:all:calibrated:floor=0.05'
 
     Raises:
         SettingError: a word means nothing here.
     """
     words = text.split(":") if text else []
-    told = options
+    asked = usual
     said = []
     for place, word in enumerate(words):
-        if word in ("paper", "calibrated"):
-            told = replace(told, gate=gate_of(word))  # type: ignore[arg-type]
+        if word in GATES:
+            asked = replace(asked, gate=gate_of(word))
         elif word == "memory":
-            told = replace(told, memory=told.memory or StreamMemory())
+            asked = replace(asked, memory=asked.memory or StreamMemory())
         elif "=" in word:
-            told = _with_field(told, word)
+            asked = _with_field(asked, word)
         elif place == 0:
-            told = replace(told, layers=parse_selector(word))
+            asked = replace(asked, layers=parse_selector(word))
             continue
         else:
             raise SettingError(
-                f"leantta cannot be told {word!r}: write leantta:LAYERS, then paper or calibrated, "
+                f"leantta cannot be told {word!r}: write leantta:LAYERS, then {' or '.join(GATES)}, "
                 f"field=value of the gate, memory; for example leantta:half:calibrated:floor=0.1"
             )
         said.append(word)
-    label = ":".join(["leantta", _short(told.layers), *said])
-    return Chosen(
-        label=label, settings=lambda _: _settings(told), build=lambda subject: _build(subject, told)
+    label = ":".join(["leantta", _short(asked.layers), *said])
+    return Method(
+        label=label, settings=lambda _: _settings(asked), build=lambda subject: _build(subject, asked)
     )
 
 
-def _with_field(options: MethodOptions, word: str) -> MethodOptions:
+def _with_field(asked: Adaptation, word: str) -> Adaptation:
     key, _, value = word.partition("=")
-    known = [field.name for field in (*fields(options.gate), *fields(options.memory or StreamMemory()))]
+    gate, memory = asked.gate, asked.memory or StreamMemory()
+    known = (*gate.values(), *asdict(memory))
     if key not in known:
         raise SettingError(f"leantta has no {key!r} with this gate; it can be told {', '.join(known)}")
     try:
         number = float(value)
     except ValueError as e:
         raise SettingError(f"leantta: {key} is a number, got {value!r}") from e
-    if hasattr(options.gate, key):
-        gate: Gate = replace(options.gate, **{key: number})  # type: ignore[arg-type]
-        if isinstance(gate, CalibratedGate) and key != "budget":
-            gate = replace(gate, budget=None)  # as it is asked for
-        return replace(options, gate=gate)
-    return replace(options, memory=replace(options.memory or StreamMemory(), **{key: number}))
+    if key in gate.values():
+        return replace(asked, gate=gate.changed(**{key: number}))
+    return replace(asked, memory=replace(memory, **{key: number}))
 
 
-def _settings(options: MethodOptions) -> dict[str, object]:
-    layers = options.layers
+def _settings(asked: Adaptation) -> dict[str, object]:
+    layers = asked.layers
     return {
         "layers": layers if isinstance(layers, str | int | float) else list(layers),
-        "gate": type(options.gate).__name__,
-        **{key: value for key, value in asdict(options.gate).items() if value is not None},
-        "mixture_variance": options.mixture_variance,
-        **({} if options.memory is None else {"memory": asdict(options.memory)}),
+        "gate": type(asked.gate).__name__,
+        **{key: value for key, value in asked.gate.values().items() if value is not None},
+        "mixture_variance": asked.mixture_variance,
+        **({"adapt_vectors": True} if asked.adapt_vectors else {}),
+        **({} if asked.memory is None else {"memory": asdict(asked.memory)}),
     }
 
 
-def _build(subject: Subject, options: MethodOptions) -> Predictor:
+def _build(subject: SourceModel, asked: Adaptation) -> Predictor:
     with torch.no_grad():
-        lean = adapt(
-            subject.model,
-            subject.example,
-            options.layers,
-            gate=options.gate,
-            calibration=_source_images(subject) if isinstance(options.gate, CalibratedGate) else None,
-            mixture_variance=options.mixture_variance,
-            memory=options.memory,
-        )
-    if options.memory is None:
+        decisions = plan(subject.model, subject.example, asked)
+        if asked.gate.needs_images:
+            decisions = fit(subject.model, decisions, _source_images(subject, asked.gate))
+        lean = apply(subject.model, decisions)
+    if asked.memory is None:
         return subject.predictor(lean)
     return StreamPredictor(lean, mean=subject.mean, std=subject.std)
 
 
-def _source_images(subject: Subject) -> Tensor:
+def _source_images(subject: SourceModel, gate: Gate) -> Tensor:
     try:
         return subject.calibration()
     except LeanTTAError as e:
+        free = next(name for name, each in GATES.items() if not each.needs_images)
         raise DataError(
-            f"the calibrated gate needs training images: {e} --gate paper (leantta:half:paper) needs none"
+            f"the {gate.name} gate needs training images: {e} --gate {free} (leantta:half:{free}) needs none"
         ) from e
 
 

@@ -1,26 +1,53 @@
-"""A model of the table, or the user's own, with trained weights."""
+"""A model by name, or the user's own, with trained weights."""
 
 from pathlib import Path
 
 from torch import nn
 
-from leantta.data.datasets import dataset_info
+from leantta.files import sha256_of
+from leantta.modalities.datasets import dataset_info
+from leantta.models.named import is_named, model_entry
 from leantta.models.reference import resolve
-from leantta.models.weights import find_weights, load_weights
+from leantta.models.weights import load_weights
 
 
-def pretrained(spec: str, dataset: str = "cifar10", weights: Path | str | None = None) -> nn.Module:
-    """Return a model in eval mode with its weights: those given, or the checkpoint found for that dataset.
+def pretrained(spec: str, dataset: str | None = None, weights: Path | str | None = None) -> nn.Module:
+    """Return a model in eval mode with its weights: those given, or its checkpoint for that dataset.
 
-    `spec` is a name of the table, `file.py:function` or `package.module:function`; a function's model keeps
-    the weights it comes with unless some are given.
+    `spec` is a name, `file.py:function` or `package.module:function`; a function's model keeps the weights it
+    comes with unless some are given. Without a dataset it is the one that the named model is meant for.
 
     Raises:
         SettingError, MissingFileError, CheckpointError: no such model or checkpoint, or no fit.
     """
-    model = resolve(spec, num_classes=dataset_info(dataset).outputs)
-    if weights is not None:
-        load_weights(model, weights)
-    elif ":" not in spec:
-        load_weights(model, find_weights(spec, dataset))
+    dataset = dataset or default_dataset(spec)
+    model = resolve(spec, num_classes=None if dataset is None else dataset_info(dataset).outputs)
+    checkpoint = checkpoint_of(spec, dataset, weights)
+    if checkpoint is not None:
+        load_weights(model, checkpoint)
     return model
+
+
+def default_dataset(spec: str) -> str | None:
+    """Return the dataset that a named model is meant for; None for a model of the user's own."""
+    return model_entry(spec).trained_on if is_named(spec) else None
+
+
+def checkpoint_of(spec: str, dataset: str | None, weights: Path | str | None) -> Path | None:
+    """Return the checkpoint that `pretrained` loads; None if the model brings its own weights.
+
+    Raises:
+        MissingFileError: there is no checkpoint for that model and dataset.
+    """
+    if weights is not None:
+        return Path(weights)
+    if not is_named(spec):
+        return None
+    entry = model_entry(spec)
+    return entry.weights(dataset or entry.trained_on)
+
+
+def checkpoint_sha256(spec: str, dataset: str | None, weights: Path | None) -> str | None:
+    """Return the hash of the checkpoint that `pretrained` loads; None if the model brings its own weights."""
+    checkpoint = checkpoint_of(spec, dataset, weights)
+    return None if checkpoint is None else sha256_of(checkpoint)

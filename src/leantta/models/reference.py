@@ -16,7 +16,7 @@ from types import ModuleType
 from torch import nn
 
 from leantta.errors import MissingFileError, SettingError, UnsupportedModelError
-from leantta.models.table import build
+from leantta.models.named import build
 
 
 def resolve(spec: str, *, num_classes: int | None = None) -> nn.Module:
@@ -91,18 +91,18 @@ def _import_module(name: str) -> ModuleType:
 
 
 def _function(module: ModuleType, name: str, place: str) -> Callable[[], object]:
-    found = getattr(module, name, None)
-    if found is None:
+    named = getattr(module, name, None)
+    if named is None:
         known = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
         near = get_close_matches(name, known, n=1)
         hint = f"Did you mean {near[0]!r}?" if near else f"It has: {', '.join(known[:8]) or 'no functions'}."
         raise SettingError(f"{place} has no function {name!r}. {hint}")
-    if isinstance(found, nn.Module) or not callable(found):
+    if isinstance(named, nn.Module) or not callable(named):
         raise SettingError(
-            f"{name!r} in {place} is a {type(found).__name__}, not a function. "
+            f"{name!r} in {place} is a {type(named).__name__}, not a function. "
             f"Name a function that returns the model."
         )
-    function: Callable[[], object] = found
+    function: Callable[[], object] = named
     return function
 
 

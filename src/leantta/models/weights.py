@@ -4,7 +4,6 @@ Loading checks everything before it changes anything: a model is left either as 
 `num_batches_tracked` only counts training steps, so it may be missing and is not stored.
 """
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from pickle import UnpicklingError
@@ -14,11 +13,9 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from leantta.data.datasets import learnt_from
-from leantta.errors import CheckpointError, MissingFileError
-from leantta.files import existing, replacing, sha256_of
+from leantta.errors import CheckpointError
+from leantta.files import existing, replacing
 
-FOLDER_VARIABLE = "LEANTTA_WEIGHTS"
 COUNTER = "num_batches_tracked"
 SHOWN = 3
 """How many names of each kind a message lists."""
@@ -71,44 +68,6 @@ def save_weights(model: nn.Module, path: Path | str) -> None:
     halved = {name: _halved(value).clone().contiguous() for name, value in values.items()}
     with replacing(target) as part:
         part.write_bytes(safetensors.torch.save(halved))
-
-
-def find_weights(name: str, dataset: str) -> Path:
-    """Return the checkpoint `<name>_<dataset>.safetensors` of the first folder that has it.
-
-    For a dataset that tests the models of another, it is that of the other.
-
-    Looked at in order: the folder named by $LEANTTA_WEIGHTS, `weights` in the current folder, and `weights`
-    in the source checkout, if leantta runs from one.
-
-    Raises:
-        MissingFileError: none of them has it.
-    """
-    named = os.environ.get(FOLDER_VARIABLE)
-    checkout = Path(__file__).resolve().parents[3]
-    folders = [Path(named)] if named else []
-    folders.append(Path.cwd() / "weights")
-    if (checkout / "pyproject.toml").is_file() and checkout != Path.cwd():
-        folders.append(checkout / "weights")
-    file = f"{name}_{learnt_from(dataset)}.safetensors"
-    for folder in folders:
-        if (folder / file).is_file():
-            return folder / file
-    raise MissingFileError(
-        f"no checkpoint {file} in {', '.join(map(str, folders))}. "
-        f"Give one with `--weights FILE`, or set ${FOLDER_VARIABLE} to the folder that has it."
-    )
-
-
-def checkpoint_sha256(spec: str, dataset: str, weights: Path | None) -> str | None:
-    """Return the hash of the checkpoint that `pretrained` loads; None if the model brings its own weights.
-
-    Raises:
-        MissingFileError: there is no checkpoint for that model and dataset.
-    """
-    if weights is None and ":" in spec:
-        return None
-    return sha256_of(weights or find_weights(spec, dataset))
 
 
 def _tensors(model: nn.Module) -> dict[str, Tensor]:
@@ -172,14 +131,14 @@ def _check_fit(file: Path, stored: Mapping[str, Tensor], wanted: Mapping[str, Te
     shapes = [f"{name}: {_shape(stored[name])}, the model's {_shape(wanted[name])}" for name in reshaped]
     kinds = [f"{name} as {stored[name].dtype}" for name in rounded]
     faults = [
-        f"{len(found)} {what} ({_listed(found)})"
-        for what, found in (
+        f"{len(names)} {what} ({_listed(names)})"
+        for what, names in (
             ("missing", missing),
             ("unexpected", unexpected),
             ("of another shape", shapes),
             ("not stored as floating point", kinds),
         )
-        if found
+        if names
     ]
     if not faults:
         return

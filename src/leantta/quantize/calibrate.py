@@ -89,10 +89,10 @@ def _widened(known: ChannelRange | None, value: Array) -> ChannelRange:
 
 
 def _watched(graph: Graph) -> list[str]:
-    made = [
+    outputs = [
         name for node in graph.nodes for name in (node.outputs[:1] if is_norm(node) else node.outputs) if name
     ]
-    return [name for name in [*graph.inputs, *made] if graph.tensors[name].dtype == np.float32]
+    return [name for name in [*graph.inputs, *outputs] if graph.tensors[name].dtype == np.float32]
 
 
 def _session(graph: Graph, watched: Sequence[str]) -> ort.InferenceSession:
@@ -113,8 +113,8 @@ def _runs(
     source = graph.inputs[0]
     for start in range(0, len(inputs), batch):
         part = inputs[start : start + batch]
-        made = session.run(None, {source: part})
-        yield start, [part, *made] if watched[0] == source else made
+        values = session.run(None, {source: part})
+        yield start, [part, *values] if watched[0] == source else values
 
 
 def _wide(span: Range) -> Range:

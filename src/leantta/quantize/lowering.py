@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from leantta.graph.functions import NORMS
+from leantta.gates.gate import Gate
+from leantta.graph.functions import NORM, kind_of
 from leantta.graph.ir import Array, Graph, Node, Shape, Tensor
 from leantta.quantize.params import Affine, Range, affine_of
 
 FLOAT, BYTES = np.dtype(np.float32), np.dtype(np.uint8)
 
-QUANTIZED_MAKERS = ("Conv", *NORMS, "Add", "Gemm")
+QUANTIZED_MAKERS = ("Conv", NORM, "Add", "Gemm")
 """Operations whose output is rounded to bytes at once, so that clipping to the range is an activation."""
 
 
@@ -24,6 +25,41 @@ class Form(NamedTuple):
 
     quantized: bool
     last: bool  # channels last
+
+
+class Refused(NamedTuple):
+    """The answer of a rule that does not fit an operator."""
+
+    reason: str
+
+
+class InFloat(NamedTuple):
+    """An operator that is computed in float32, and why."""
+
+    op: str
+    name: str
+    reason: str
+
+
+class Int8Graph(NamedTuple):
+    """A graph in int8, and what could not be: of so many operators these."""
+
+    graph: Graph
+    in_float: tuple[InFloat, ...]
+    operators: int
+
+
+NO_RULE = Refused("no int8 rule")
+READS_FLOAT = Refused("reads float32")
+READS_CONSTANT = Refused("one side is a constant")
+
+MOVES = ("Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Slice", "Identity")
+"""Operations that only move values: bytes stay what they are."""
+
+
+def computes(graph: Graph, node: Node) -> bool:
+    """Tell whether the node computes real numbers, which others move or do not have."""
+    return node.op not in MOVES and graph.tensors[node.outputs[0]].dtype == FLOAT
 
 
 REAL, REAL_LAST, INT, INT_LAST = Form(False, False), Form(False, True), Form(True, False), Form(True, True)
@@ -48,17 +84,17 @@ def fused_activations(graph: Graph) -> dict[str, str]:
     """
     uses = graph.uses()
     readers = {node.inputs[0]: node for node in graph.nodes if node.op in ("Relu", "Clip")}
-    found = {}
+    behind = {}
     for node in graph.nodes:
         tensor = node.outputs[0]
         reader = readers.get(tensor)
-        if node.op not in QUANTIZED_MAKERS or reader is None or uses[tensor] != 1:
+        if kind_of(node) not in QUANTIZED_MAKERS or reader is None or uses[tensor] != 1:
             continue
         if tensor in graph.outputs or reader.outputs[0] in graph.outputs:  # what leaves is not rounded
             continue
         if clips(reader, graph.constants):
-            found[tensor] = reader.outputs[0]
-    return found
+            behind[tensor] = reader.outputs[0]
+    return behind
 
 
 def clips(node: Node, constants: Mapping[str, Array]) -> bool:
@@ -97,12 +133,30 @@ class Edges:
         *,
         domain: str = "",
         more: tuple[str, ...] = (),
+        gate: Gate | None = None,
     ) -> str:
         """Write a node whose first output is `out`; return that output's name."""
         name, tensor = out
-        self.nodes.append(Node(op, tuple(inputs), (name, *more), attributes or {}, name, domain))
+        self.nodes.append(Node(op, tuple(inputs), (name, *more), attributes or {}, name, domain, gate))
         self.tensors[name] = tensor
         return name
+
+    def write(
+        self,
+        op: str,
+        inputs: Iterable[str],
+        tensor: str,
+        form: Form,
+        attributes: Mapping[str, Any] | None = None,
+        *,
+        domain: str = "",
+        more: tuple[str, ...] = (),
+        gate: Gate | None = None,
+    ) -> None:
+        """Write a node whose first output is a tensor of the old graph in a form."""
+        out = self.slot(tensor, form)
+        name = self.emit(op, inputs, out, attributes, domain=domain, more=more, gate=gate)
+        self.put(tensor, form, name)
 
     def constant(self, name: str, value: Array) -> str:
         """Keep a constant and return the name it got: the one given, or a free one if that holds another."""
@@ -184,25 +238,23 @@ class Edges:
         across = Form(form.quantized, not form.last)  # one transposition away
         other = Form(not form.quantized, form.last)  # one rounding away
         if across in there:
-            made = self._transposed(tensor, across, form)
+            self._transpose(tensor, across, form)
         elif other in there:
-            made = self._converted(tensor, form)
+            self._round(tensor, other, form)
         else:  # both: the transposition is cheaper in bytes
             halfway = Form(True, form.last) if not form.quantized else Form(True, not form.last)
             self.get(tensor, halfway)
             return self.get(tensor, form)
-        self.put(tensor, form, made)
-        return made
+        return there[form]
 
-    def _transposed(self, tensor: str, source: Form, form: Form) -> str:
+    def _transpose(self, tensor: str, source: Form, form: Form) -> None:
         rank = len(self.shape(tensor))
         order = [0, *range(2, rank), 1] if form.last else [0, rank - 1, *range(1, rank - 1)]
-        return self.emit("Transpose", [self.forms[tensor][source]], self.slot(tensor, form), {"perm": order})
+        self.write("Transpose", [self.forms[tensor][source]], tensor, form, {"perm": order})
 
-    def _converted(self, tensor: str, form: Form) -> str:
-        source = self.forms[tensor][Form(not form.quantized, form.last)]
+    def _round(self, tensor: str, source: Form, form: Form) -> None:
         op = "QuantizeLinear" if form.quantized else "DequantizeLinear"
-        return self.emit(op, [source, *self.affine_names(tensor)], self.slot(tensor, form))
+        self.write(op, [self.forms[tensor][source], *self.affine_names(tensor)], tensor, form)
 
     def finished(self, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Graph:
         """Return the new graph."""

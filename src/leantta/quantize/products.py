@@ -1,23 +1,32 @@
-"""Int8, channels last: what multiplies by weights, and the adaptive normalization behind it."""
+"""Int8, channels last: what multiplies by weights, and the adaptive normalization behind it.
+
+A normalization also does what follows it: a sum with another map, then an activation.
+"""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from leantta.graph.depthwise import DEPTHWISE, depthwise_attributes, is_fast
 from leantta.graph.functions import int8_constants, int8_name
-from leantta.graph.ir import CONTRIB, LOCAL, Node
-from leantta.quantize.chains import Chain, chain_after
-from leantta.quantize.lowering import INT, INT_LAST, REAL, Edges, shared_attributes
+from leantta.graph.ir import CONTRIB, LOCAL, Graph, Node
+from leantta.quantize.lowering import INT, INT_LAST, REAL, Edges, Refused, clips, shared_attributes
 from leantta.quantize.params import is_depthwise, quantize_bias, quantize_weights
 
+COMPUTED = Refused("its weights are computed")
+SCALED = Refused("transposes or scales what it multiplies")
+NO_MATRIX = Refused("its weights are no matrix")
 
-def conv(edges: Edges, node: Node, out: str) -> bool:
+
+def conv(edges: Edges, node: Node, out: str) -> Refused | None:
     """Write a convolution with constant weights."""
     x, weight, *rest = node.inputs
     constants = edges.graph.constants
-    if weight not in constants or len(edges.shape(x)) not in (3, 4) or (rest and rest[0] not in constants):
-        return False
+    if any(name not in constants for name in (weight, *rest)):
+        return COMPUTED
+    if len(edges.shape(x)) not in (3, 4):
+        return Refused("int8 convolutions have one or two axes of positions")
     values = constants[weight]
     group = int(node.attributes.get("group", 1))
     scale = edges.affine(x).scale
@@ -38,16 +47,14 @@ def conv(edges: Edges, node: Node, out: str) -> bool:
         inputs.append(edges.constant(f"{out}/bias", quantize_bias(bias, scale, integers)))
     elif ours:
         inputs.append(edges.constant(f"{out}/bias", np.zeros(group, np.int32)))
-    slot = edges.slot(out, INT_LAST)
     if ours:
-        made = edges.emit(DEPTHWISE, inputs, slot, depthwise_attributes(attributes), domain=LOCAL)
+        edges.write(DEPTHWISE, inputs, out, INT_LAST, depthwise_attributes(attributes), domain=LOCAL)
     else:
-        made = edges.emit("QLinearConv", inputs, slot, attributes | {"channels_last": 1}, domain=CONTRIB)
-    edges.put(out, INT_LAST, made)
-    return True
+        edges.write("QLinearConv", inputs, out, INT_LAST, attributes | {"channels_last": 1}, domain=CONTRIB)
+    return None
 
 
-def norm(edges: Edges, node: Node, out: str) -> bool:
+def norm(edges: Edges, node: Node, out: str) -> Refused | None:
     """Write an adaptive normalization, bytes in and bytes out, with the sum and the activation behind it."""
     u, _, *names = node.inputs
     channels, *positions = (int(size) for size in edges.shape(u)[1:])
@@ -68,29 +75,62 @@ def norm(edges: Edges, node: Node, out: str) -> bool:
     if chain.residual:
         inputs += [edges.get(chain.residual, INT_LAST), *edges.affine_names(chain.residual)]
     distance = node.outputs[1]
-    made = edges.emit(
-        int8_name(node.op, adds=bool(chain.residual), hard_swish=chain.hard_swish),
-        inputs,
-        edges.slot(out, INT_LAST),
-        node.attributes,
-        domain=LOCAL,
-        more=(distance,),
-    )
+    op = int8_name(node.op, adds=bool(chain.residual), hard_swish=chain.hard_swish)
+    edges.write(op, inputs, out, INT_LAST, node.attributes, domain=LOCAL, more=(distance,), gate=node.gate)
     edges.tensors[distance] = edges.graph.tensors[distance]
-    edges.put(out, INT_LAST, made)
     edges.absorb(chain.inside)
-    return True
+    return None
 
 
-def linear(edges: Edges, node: Node, out: str) -> bool:
+class Chain(NamedTuple):
+    """What one int8 node computes, from a normalization on."""
+
+    out: str  # the tensor that comes out
+    residual: str | None = None  # what is added
+    hard_swish: bool = False  # ReLU and clips need no word: the range of `out` is theirs
+    inside: tuple[str, ...] = ()  # tensors between that nobody else reads
+
+
+def chain_after(graph: Graph, node: Node) -> Chain:
+    """Return how far a normalization can go on in one node.
+
+    A sum belongs to the later of the two that make its terms, as the other one is there by then.
+    """
+    uses = graph.uses()
+    readers = {name: reader for reader in graph.nodes for name in reader.inputs}
+    order = {name: i for i, maker in enumerate(graph.nodes) for name in maker.outputs}
+    order |= dict.fromkeys(graph.inputs, -1)
+
+    def only_reader(tensor: str) -> Node | None:
+        return readers[tensor] if uses[tensor] == 1 and tensor not in graph.outputs else None
+
+    chain = Chain(node.outputs[0])
+    reader = only_reader(chain.out)
+    if reader is not None and reader.op == "Add" and len(set(reader.inputs)) == 2:
+        (other,) = (name for name in reader.inputs if name != chain.out)
+        same = other in order and graph.tensors[other].shape == graph.tensors[chain.out].shape
+        if same and order[other] < order[chain.out] and reader.outputs[0] not in graph.outputs:
+            chain = Chain(reader.outputs[0], residual=other, inside=(chain.out,))
+            reader = only_reader(chain.out)
+    if reader is None or reader.outputs[0] in graph.outputs:  # what leaves is not rounded
+        return chain
+    if reader.op == "HardSwish" or clips(reader, graph.constants):
+        hard_swish = reader.op == "HardSwish"
+        return Chain(reader.outputs[0], chain.residual, hard_swish, (*chain.inside, chain.out))
+    return chain
+
+
+def linear(edges: Edges, node: Node, out: str) -> Refused | None:
     """Write a linear layer; scores that leave the graph are not rounded."""
     x, weight, *rest = node.inputs
     constants = edges.graph.constants
     plain = all(float(node.attributes.get(key, 1)) == 1 for key in ("alpha", "beta"))
-    if weight not in constants or node.attributes.get("transA", 0) or not plain:
-        return False
-    if rest and (rest[0] not in constants or constants[rest[0]].ndim != 1):
-        return False
+    if any(name not in constants for name in (weight, *rest)):
+        return COMPUTED
+    if node.attributes.get("transA", 0) or not plain:
+        return SCALED
+    if rest and constants[rest[0]].ndim != 1:
+        return Refused("its bias is more than one value per output")
     rows = constants[weight] if node.attributes.get("transB", 0) else constants[weight].T  # (out, in)
     scale = edges.affine(x).scale
     bias = constants[rest[0]] if rest else None
@@ -106,18 +146,19 @@ def linear(edges: Edges, node: Node, out: str) -> bool:
     if bias is not None:
         inputs[-1] = edges.constant(f"{out}/bias", quantize_bias(bias, scale, integers))
     real = out in edges.graph.outputs  # scores are not rounded
-    form = REAL if real else INT
     inputs += [] if real else edges.affine_names(out)
-    edges.put(out, form, edges.emit("QGemm", inputs, edges.slot(out, form), domain=CONTRIB))
-    return True
+    edges.write("QGemm", inputs, out, REAL if real else INT, domain=CONTRIB)
+    return None
 
 
-def matrix_product(edges: Edges, node: Node, out: str) -> bool:
+def matrix_product(edges: Edges, node: Node, out: str) -> Refused | None:
     """Write a product with a constant matrix, of tensors of any rank."""
     x, weight = node.inputs
     constants = edges.graph.constants
-    if weight not in constants or constants[weight].ndim != 2 or x in constants:
-        return False
+    if weight not in constants:
+        return COMPUTED
+    if constants[weight].ndim != 2 or x in constants:
+        return NO_MATRIX
     integers = quantize_weights(constants[weight].T, summed_in_pairs=True)
     scale, zero = edges.affine_names(x)
     inputs = [
@@ -126,6 +167,5 @@ def matrix_product(edges: Edges, node: Node, out: str) -> bool:
         *(scale, edges.constant(f"{weight}/scale", integers.scale)),
         *(zero, edges.constant(f"{weight}/zeros", np.zeros(len(integers.scale), np.int8))),
     ]
-    made = edges.emit("MatMulIntegerToFloat", inputs, edges.slot(out, REAL), domain=CONTRIB)
-    edges.put(out, REAL, made)
-    return True
+    edges.write("MatMulIntegerToFloat", inputs, out, REAL, domain=CONTRIB)
+    return None

@@ -4,35 +4,54 @@ Every runtime reads this form, and those that know integers (ONNX Runtime, OpenV
 operator with the roundings around it.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from leantta.graph.functions import NORMS, distances, inline
+from leantta.graph.functions import distances, inline, is_norm, kind_of
 from leantta.graph.ir import Array, Graph, Node, Tensor
 from leantta.quantize.calibrate import Ranges
-from leantta.quantize.lowering import BYTES, FLOAT, QUANTIZED_MAKERS, Edges, fused_activations
+from leantta.quantize.lowering import (
+    BYTES,
+    FLOAT,
+    NO_RULE,
+    QUANTIZED_MAKERS,
+    READS_CONSTANT,
+    READS_FLOAT,
+    Edges,
+    InFloat,
+    Int8Graph,
+    Refused,
+    computes,
+    fused_activations,
+)
 from leantta.quantize.params import Weights, is_depthwise, quantize_bias, quantize_weights
+from leantta.quantize.products import COMPUTED, NO_MATRIX, SCALED
 
-READERS = ("Conv", "Gemm", "MatMul", *NORMS)
-"""Operations that read bytes."""
+READERS = ("Conv", "Gemm", "MatMul")
+"""Operations that read bytes, beside normalizations."""
 
 KEEPERS = ("MaxPool", "Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Identity")
 """Operations whose output is made of the very values that they read."""
 
 
-def write_qdq(graph: Graph, ranges: Ranges) -> Graph:
+def write_qdq(graph: Graph, ranges: Ranges) -> Int8Graph:
     """Return the graph in int8 with the operators of the ONNX standard alone."""
     edges = Edges(graph, ranges.spans)
-    rounded = _rounded(graph)
+    fused = fused_activations(graph)
+    rounded = _rounded(graph, fused)
+    in_float: list[InFloat] = []
     where: dict[str, str] = {}
     source = graph.inputs[0]
     where[source] = _round(edges, source, source) if source in rounded else source
     for node in graph.nodes:
         out = node.outputs[0]
         inputs = [where.get(name, name) for name in node.inputs]
-        if node.op in READERS and (rows := _rows(graph, node)) is not None:
+        if node.op in READERS and not isinstance(rows := _rows(graph, node), Refused):
             inputs[1:] = _weight_inputs(edges, node, _weights(edges, node, rows))
+        if computes(graph, node) and (refused := _refused(graph, node, fused, rounded)) is not None:
+            in_float.append(InFloat(node.op, node.name, refused.reason))
         for name in inputs:
             if name in graph.constants:
                 edges.constant(name, graph.constants[name])
@@ -43,7 +62,8 @@ def write_qdq(graph: Graph, ranges: Ranges) -> Graph:
         edges.tensors.update({target: graph.tensors[out]})
         edges.tensors.update({name: graph.tensors[name] for name in node.outputs[1:] if name})
         where[out] = _round(edges, out, target) if out in rounded else out
-    return edges.finished(graph.inputs, (*graph.outputs, *distances(graph.nodes)))
+    written = edges.finished(graph.inputs, (*graph.outputs, *distances(graph.nodes)))
+    return Int8Graph(written, tuple(in_float), sum(computes(graph, node) for node in graph.nodes))
 
 
 def inlined(graph: Graph) -> Graph:
@@ -51,23 +71,26 @@ def inlined(graph: Graph) -> Graph:
     nodes: list[Node] = []
     constants: dict[str, Array] = dict(graph.constants)
     for node in graph.nodes:
-        inner, values = inline(node) if node.op in NORMS else ([node], {})
+        inner, values = inline(node) if is_norm(node) else ([node], {})
         nodes += inner
         constants |= values
     return replace(graph, nodes=tuple(nodes), constants=constants)
 
 
-def _rounded(graph: Graph) -> set[str]:
+def _rounded(graph: Graph, fused: Mapping[str, str]) -> set[str]:
     """Return the tensors that become bytes: what readers read, and what makers make, activation included."""
-    fused = fused_activations(graph)
-    made = {fused.get(n.outputs[0], n.outputs[0]) for n in graph.nodes if n.op in QUANTIZED_MAKERS}
+    rounded_at_once = {
+        fused.get(n.outputs[0], n.outputs[0]) for n in graph.nodes if kind_of(n) in QUANTIZED_MAKERS
+    }
     read = {
         node.inputs[0]
         for node in graph.nodes
-        if node.op in NORMS or (node.op in READERS and _rows(graph, node) is not None)
+        if is_norm(node) or (node.op in READERS and not isinstance(_rows(graph, node), Refused))
     }
     able = {
-        name for name in made | read if graph.tensors[name].dtype == FLOAT and name not in graph.constants
+        name
+        for name in rounded_at_once | read
+        if graph.tensors[name].dtype == FLOAT and name not in graph.constants
     }
     return able - set(graph.outputs) - set(fused)
 
@@ -80,13 +103,32 @@ def _round(edges: Edges, tensor: str, exact: str) -> str:
     return edges.emit("DequantizeLinear", [held, scale, zero], (f"{tensor}/real", Tensor(FLOAT, shape)))
 
 
-def _rows(graph: Graph, node: Node) -> Array | None:
-    """Return the constant weights of a node, output channels first; None if it has none that can be bytes."""
-    value = graph.constants.get(node.inputs[1]) if len(node.inputs) > 1 and node.op not in NORMS else None
-    if value is None or (node.op == "MatMul" and value.ndim != 2):
+def _refused(graph: Graph, node: Node, fused: Mapping[str, str], rounded: set[str]) -> Refused | None:
+    """Return why no engine can merge an operator with roundings around it; None if one can."""
+    if is_norm(node) or node.outputs[0] in fused.values():
         return None
+    if node.op in READERS:
+        rows = _rows(graph, node)
+        return rows if isinstance(rows, Refused) else None
+    if node.op not in ("Add", *KEEPERS):
+        return NO_RULE
+    if any(name in graph.constants for name in node.inputs):
+        return READS_CONSTANT
+    if any(name not in rounded for name in node.inputs):
+        return READS_FLOAT
+    out = fused.get(node.outputs[0], node.outputs[0])
+    return None if out in rounded else Refused("is read as float32")
+
+
+def _rows(graph: Graph, node: Node) -> Array | Refused:
+    """Return the constant weights of a node, output channels first, or why it has none that can be bytes."""
+    value = graph.constants.get(node.inputs[1]) if len(node.inputs) > 1 else None
+    if value is None:
+        return COMPUTED
+    if node.op == "MatMul" and value.ndim != 2:
+        return NO_MATRIX
     if node.op == "Gemm" and (node.attributes.get("transA", 0) or node.attributes.get("alpha", 1.0) != 1.0):
-        return None
+        return SCALED
     return value if _rows_first(node) else value.T
 
 
@@ -122,16 +164,16 @@ def _weight_inputs(edges: Edges, node: Node, weights: Weights) -> list[str]:
     ]
     out = node.outputs[0]
     real = (f"{out}/weight", Tensor(FLOAT, values.shape))
-    made = [edges.emit("DequantizeLinear", inputs, real, {"axis": 0 if first else 1})]
+    weight = edges.emit("DequantizeLinear", inputs, real, {"axis": 0 if first else 1})
     bias = _bias(edges, node)
     if bias is None:
-        return [*made, *node.inputs[2:]]
+        return [weight, *node.inputs[2:]]
     scale = edges.affine(node.inputs[0]).scale
     inputs = [
         edges.constant(f"{out}/bias", quantize_bias(bias, scale, weights)),
         edges.constant(f"{out}/bias_scale", (np.float32(scale) * weights.scale).astype(np.float32)),
     ]
     return [
-        *made,
+        weight,
         edges.emit("DequantizeLinear", inputs, (f"{out}/bias_real", Tensor(FLOAT, bias.shape)), {"axis": 0}),
     ]

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from leantta.data.streams import Domain
 from leantta.errors import RecordError
 from leantta.evaluate.metrics import Keep
 from leantta.evaluate.record import Record
 from leantta.report.groups import Group, Score, group_records, is_corrupted
+from leantta.streams.stream import Domain
 from leantta.tables import MISSING, Table
 
 

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leantta.data.cells import CLEAN
-from leantta.data.streams import Domain
 from leantta.errors import RecordError
 from leantta.evaluate.intervals import deviation
 from leantta.evaluate.metrics import Keep, Tally, tally
 from leantta.evaluate.record import Record
-from leantta.evaluate.settings import canonical
+from leantta.modalities.cells import CLEAN
+from leantta.records.provenance import canonical
+from leantta.streams.stream import Domain
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Group:
 
     def score(self, keep: Keep) -> Score | None:
         """Return the accuracy over the domains to keep; None if there are none."""
-        return score([found for record in self.records if (found := tally(record, keep)) is not None])
+        return score([one for record in self.records if (one := tally(record, keep)) is not None])
 
 
 def is_corrupted(domain: Domain) -> bool:

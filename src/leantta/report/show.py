@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from leantta.data.corruptions.names import FAMILIES
+from leantta.disturbances.corruptions.names import FAMILIES
 from leantta.errors import RecordError
 from leantta.evaluate.record import Record, read_record
 from leantta.files import existing
@@ -46,5 +46,9 @@ def load_records(paths: Sequence[Path]) -> list[Record]:
         inside = [read_record(file) for file in sorted(path.glob("*.jsonl"))]
         if not inside:
             raise RecordError(f"the folder {path} has no records (*.jsonl). `leantta eval` writes them.")
-        loaded += sorted(inside, key=lambda record: (record.method != "none", record.header.started))
+        loaded += sorted(inside, key=_order)
     return loaded
+
+
+def _order(record: Record) -> tuple[bool, str]:
+    return record.method != "none", record.header.provenance.started

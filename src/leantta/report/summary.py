@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from leantta.data.streams import Domain
 from leantta.evaluate.intervals import Interval, over_seeds
 from leantta.evaluate.metrics import every, paired_difference
 from leantta.evaluate.record import Record
-from leantta.evaluate.settings import canonical
+from leantta.records.provenance import canonical
 from leantta.report.groups import Group, Score, group_records, is_corrupted
+from leantta.streams.stream import Domain
 from leantta.tables import MISSING, Table
 
 WORST = 5

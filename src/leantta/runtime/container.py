@@ -121,11 +121,11 @@ def check_digest(container: Container) -> str | None:
     return hashed.hexdigest()
 
 
-def _compare(container: Container, key: str, found: str) -> None:
+def _compare(container: Container, key: str, digits: str) -> None:
     stated = container.metadata[key]
-    if found != stated:
+    if digits != stated:
         raise ArtifactError(
-            f"{container.path} is damaged: its {key.removeprefix('leantta.')} is {found[:12]}, and it was "
+            f"{container.path} is damaged: its {key.removeprefix('leantta.')} is {digits[:12]}, and it was "
             f"made with {stated[:12]}. Copy it again or convert the model again."
         )
 

@@ -40,8 +40,8 @@ class Fields:
             return ArtifactError(
                 f"{self.path} has no {where!r} in its metadata ({wanted}). Convert the model again."
             )
-        found = repr(self.values[key])
-        shown = found if len(found) <= 60 else f"{found[:57]}..."
+        value = repr(self.values[key])
+        shown = value if len(value) <= 60 else f"{value[:57]}..."
         return ArtifactError(
             f"{self.path} has wrong metadata: {where!r} must be {wanted}, found {shown}. "
             f"Convert the model again."

@@ -11,8 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from leantta.data.datasets import per_channel
-from leantta.errors import DataError
-from leantta.runtime.metadata import InputInfo
+from leantta.data.logmel import Wave, check_wave, fit_wave, log_mel
+from leantta.data.resize import Pixels, cover, luminance
+from leantta.errors import DataError, SettingError
+from leantta.runtime.metadata import Info, InputInfo, SoundInfo
 
 Array = npt.NDArray[Any]
 
@@ -55,6 +57,58 @@ def single(image: npt.ArrayLike, info: InputInfo) -> Array:
             f"one input of this model has {len(info.shape)} axes; this has the shape {given.shape}. {hint}"
         )
     return given[None]
+
+
+def check_takes_images(info: Info) -> None:
+    """Look whether the model can be given image files.
+
+    Raises:
+        SettingError: it takes something else, or images with neither one nor three channels.
+    """
+    if not info.input.is_image or info.input.shape[0] not in (1, 3):
+        shape = ", ".join(map(str, info.input.shape))
+        raise SettingError(
+            f"{info.model} takes inputs of shape ({shape}), not grey or RGB images. "
+            f"Use leantta.load(...).predict(arrays)."
+        )
+
+
+def fit_image(image: Pixels, info: Info) -> Pixels:
+    """Return an RGB image (h, w, 3) of any size at the model's size, in grey if the model sees grey."""
+    channels, height, width = info.input.shape
+    sized = cover(image, height, width)
+    return luminance(sized) if channels == 1 else sized
+
+
+def sound_info(info: Info) -> SoundInfo:
+    """Return how the model hears.
+
+    Raises:
+        SettingError: it takes something else than sound.
+    """
+    if info.input.sound is None:
+        shape = ", ".join(map(str, info.input.shape))
+        raise SettingError(
+            f"{info.model} takes inputs of shape ({shape}), not sound. Use leantta.load(...).predict(arrays)."
+        )
+    return info.input.sound
+
+
+def hear(wave: Wave, info: Info) -> npt.NDArray[np.float32]:
+    """Return a mono wave at 32 kHz as one input of the model: its log-mel frames, or the wave itself.
+
+    A wave that is too long is cut at its end, one that is too short is filled as the model was trained.
+
+    Raises:
+        SettingError: the model takes something else than sound.
+        DataError: the wave is empty, has several channels, or holds NaN or infinite values.
+    """
+    sound = sound_info(info)
+    check_wave(wave)
+    clip = wave[: sound.clip_samples]
+    if info.input.kind == "frames":
+        return log_mel(clip, frames=info.input.shape[1], filling=sound.filling)[np.newaxis]
+    return fit_wave(clip, sound.clip_samples, sound.filling).astype(np.float32)
 
 
 def _unit(pixels: Array) -> Array:

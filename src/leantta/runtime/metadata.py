@@ -1,9 +1,10 @@
-"""What a model file says about itself: read from its metadata, checked field by field.
+"""What a model file says about itself: one schema, written by the conversion and read by the runtime.
 
-The metadata is JSON under the key `leantta`; docs/artifact.md describes it. Unknown keys are ignored, so a
-file of the same format may say more than this version knows.
+The metadata is JSON under the key `leantta`; docs/artifact.md describes it. Every field is checked when it is
+read. Unknown keys are ignored, so a file of the same format may say more than this version knows.
 """
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 
 from leantta.data.logmel import BANDS, HOP, SAMPLE_RATE, WINDOW, Filling
 from leantta.errors import ArtifactError, SettingError
-from leantta.gates import CalibratedGate, Gate, PaperGate
+from leantta.gates.gate import Gate
+from leantta.gates.table import read_gate
 from leantta.runtime.container import DIGEST_KEY, INFO_KEY, Container
 from leantta.runtime.fields import Fields
 
@@ -41,9 +43,7 @@ class InputInfo(NamedTuple):
     """
 
     kind: str
-    shape: tuple[
-        int, ...
-    ]  # (c, h, w) of images, (c, t) of sensors, (1, frames, bands) or (samples,) of sound
+    shape: tuple[int, ...]  # (c, h, w) of images, (c, t) of sensors; of sound (1, frames, bands), (samples,)
     mean: tuple[float, ...] | None = None
     std: tuple[float, ...] | None = None
     sound: SoundInfo | None = None
@@ -80,6 +80,17 @@ class SelfTest(NamedTuple):
     logits: tuple[float, ...]
     tolerance: float
 
+    @classmethod
+    def of(cls, given: NDArray[Any], logits: NDArray[np.float32], tolerance: float) -> "SelfTest":
+        """Return the self-test of an input (1, ...) and the logits that the file gave for it."""
+        import base64
+        import zlib
+
+        little = given.astype(given.dtype.newbyteorder("<")).tobytes()
+        packed = base64.b64encode(zlib.compress(little, 9)).decode()
+        scores = tuple(float(value) for value in logits.reshape(-1))
+        return cls(given.dtype.name, given.shape, packed, scores, tolerance)
+
     def images(self) -> NDArray[Any]:
         """Return the stored input, as `Session.predict` takes it.
 
@@ -105,7 +116,6 @@ class SelfTest(NamedTuple):
 class Info:
     """What a model file says about itself."""
 
-    format: int
     model: str
     weights_sha256: str | None
     precision: str
@@ -121,10 +131,32 @@ class Info:
     ranges: Mapping[str, tuple[float, float]] = field(repr=False)
     selftest: SelfTest = field(repr=False)
     versions: Mapping[str, str]
+    format: int = FORMAT
 
     def label(self, index: int) -> str:
         """Return the name of a class, or its number when the classes have no names."""
         return self.classes[index] if self.classes else str(index)
+
+
+def write_info(info: Info) -> str:
+    """Return the metadata as the one JSON text that says it: sorted keys, no spaces.
+
+    Raises:
+        ValueError: a number is not finite.
+    """
+    inputs, selftest = info.input._asdict(), info.selftest._asdict()
+    if (sound := inputs.pop("sound")) is not None:
+        inputs["sound"] = sound._asdict()
+    selftest["input"] = selftest.pop("packed")
+    told = {
+        **vars(info),
+        "input": inputs,
+        "gate": info.gate and info.gate.settings(),
+        "plan": [row._asdict() for row in info.plan],
+        "shift": info.shift and info.shift._asdict(),
+        "selftest": selftest,
+    }
+    return json.dumps(told, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def read_info(container: Container) -> Info:
@@ -155,6 +187,7 @@ def read_info(container: Container) -> Info:
         raise fields.wrong("layers", "a list of different names")
     if bool(layers) == fields.is_null("gate"):
         raise fields.wrong("gate", "null when no layer adapts, and a gate otherwise")
+    versions = fields.inner("versions")
     return Info(
         format=version,
         model=fields.text("model"),
@@ -176,7 +209,7 @@ def read_info(container: Container) -> Info:
         calibration=None if fields.is_null("calibration") else fields.inner("calibration").values,
         ranges=_ranges(fields.inner("ranges")),
         selftest=_selftest(fields.inner("selftest"), inputs, outputs),
-        versions=_versions(fields.inner("versions")),
+        versions={key: versions.text(key) for key in versions.values},
     )
 
 
@@ -225,10 +258,7 @@ def _classes(fields: Fields, outputs: int) -> tuple[str, ...] | None:
 
 def _gate(part: Fields) -> Gate:
     try:
-        if part.text("name", of=("paper", "calibrated")) == "paper":
-            return PaperGate(tau=part.number("tau"), lam=part.number("lambda"))
-        budget = part.number("budget") if "budget" in part.values else None
-        return CalibratedGate(floor=part.number("floor"), ceiling=part.number("ceiling"), budget=budget)
+        return read_gate(part)
     except SettingError as e:
         raise ArtifactError(f"{part.path} has wrong metadata: 'gate': {e}. Convert the model again.") from e
 
@@ -240,10 +270,6 @@ def _shift(part: Fields) -> ShiftInfo:
 def _ranges(part: Fields) -> Mapping[str, tuple[float, float]]:
     pairs = {key: part.numbers(key, count=2) for key in part.values}
     return {key: (low, high) for key, (low, high) in pairs.items()}
-
-
-def _versions(part: Fields) -> Mapping[str, str]:
-    return {key: part.text(key) for key in part.values}
 
 
 def _selftest(part: Fields, inputs: InputInfo, outputs: int) -> SelfTest:

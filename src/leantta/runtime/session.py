@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,6 @@ from leantta.runtime.container import check_crc, read_container
 from leantta.runtime.engines import Engine, open_engine
 from leantta.runtime.inputs import prepare, single
 from leantta.runtime.metadata import Info, read_info
-from leantta.runtime.probabilities import probabilities
 from leantta.runtime.signature import check_signature
 
 Floats = npt.NDArray[np.float32]
@@ -201,3 +201,20 @@ def load(
     opened = open_engine(engine, container.path, threads=threads, providers=providers)
     check_signature(opened, info, container.path)
     return Session(opened, info, container.path)
+
+
+def probabilities(logits: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return the probability of each class, from the logits (k,) of one input.
+
+    A single logit answers yes or no: two probabilities come back, of no and of yes.
+
+    >>> probabilities(np.array([0.0, 0.0]))
+    array([0.5, 0.5])
+    >>> probabilities(np.array([2.0])).round(2)
+    array([0.12, 0.88])
+    """
+    scores = np.asarray(logits, np.float64)
+    if len(scores) == 1:
+        scores = np.array([0.0, scores[0]])
+    powers = np.exp(scores - scores.max())
+    return np.asarray(powers / powers.sum())

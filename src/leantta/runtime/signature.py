@@ -31,11 +31,11 @@ def check_signature(engine: Engine, info: Info, name: str) -> None:
     Raises:
         ArtifactError: they differ; the message names the first that does.
     """
-    for what, found, wanted in (
+    for what, ports, wanted in (
         ("input", engine.inputs, expected_inputs(info)),
         ("output", engine.outputs, expected_outputs(info)),
     ):
-        by_name = {port.name: port for port in found}
+        by_name = {port.name: port for port in ports}
         names = [port.name for port in wanted]
         if sorted(by_name) != sorted(names):
             raise ArtifactError(
@@ -51,13 +51,13 @@ def check_signature(engine: Engine, info: Info, name: str) -> None:
                 )
 
 
-def _fits(found: Port, wanted: Port) -> bool:
+def _fits(port: Port, wanted: Port) -> bool:
     """Tell whether sizes and type agree; the batch axis must be free, other sizes may be left open."""
     return (
-        found.dtype == wanted.dtype
-        and len(found.shape) == len(wanted.shape)
-        and found.shape[0] is None
-        and all(a in (None, b) for a, b in zip(found.shape, wanted.shape, strict=True))
+        port.dtype == wanted.dtype
+        and len(port.shape) == len(wanted.shape)
+        and port.shape[0] is None
+        and all(a in (None, b) for a, b in zip(port.shape, wanted.shape, strict=True))
     )
 
 

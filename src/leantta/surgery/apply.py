@@ -2,16 +2,20 @@
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from torch import Tensor, nn
 
 from leantta.errors import NoLayerMatchedError, SettingError
-from leantta.functional import Spread, wide
-from leantta.gates import CalibratedGate, Gate, GateName, gate_of
+from leantta.functional import wide
+from leantta.gates.gate import Constants, Gate
+from leantta.gates.table import DEFAULT_GATE, DEFAULT_WITHOUT_IMAGES, gate_of
 from leantta.memory import StreamMemory
 from leantta.nn import AdaptiveNorm, ChannelAffine
 from leantta.progress import Progress, silent
-from leantta.surgery.budget import fitted
+from leantta.surgery.adaptation import DEFAULT_LAYERS, Adaptation, Selector
+from leantta.surgery.fitting import SourceImages
+from leantta.surgery.flow import Inputs
 from leantta.surgery.fuse import fuse
 from leantta.surgery.layers import (
     BatchNorm,
@@ -22,10 +26,8 @@ from leantta.surgery.layers import (
     source_stats,
     unwrap,
 )
-from leantta.surgery.observe import batches_of, observe_all
+from leantta.surgery.observe import batches_of
 from leantta.surgery.plan import Action, Plan, plan
-from leantta.surgery.select import DEFAULT_LAYERS, Selector
-from leantta.surgery.trace import Inputs
 
 
 def adapt(
@@ -33,7 +35,7 @@ def adapt(
     example: Inputs,
     layers: Selector = DEFAULT_LAYERS,
     *,
-    gate: Gate | GateName | None = None,
+    gate: Gate | str | None = None,
     calibration: Tensor | Iterable[Tensor] | None = None,
     mixture_variance: bool = False,
     adapt_vectors: bool = False,
@@ -44,7 +46,7 @@ def adapt(
     `example` is an input the model runs on. With `calibration`, source images as the model takes them (one
     tensor or batches), the gate is the calibrated one, without them the paper's. If the gate has a budget,
     as the calibrated one has by default, its ceiling is lowered until it keeps it. With a `memory` the layers
-    remember the inputs before, until `leantta.nn.forget`; without, a call leaves no trace. See `plan` for
+    remember the inputs before, until `leantta.forget`; without, a call leaves no trace. See `plan` for
     what each layer will do and why.
 
     >>> import torch
@@ -52,86 +54,67 @@ def adapt(
     >>> adapt(model, torch.zeros(1, 3, 16, 16))[1]
     AdaptiveNorm2d(8, PaperGate(tau=0.9, lam=0.9), eps=1e-05)
     """
-    chosen = gate_of(gate or ("paper" if calibration is None else "calibrated"))
-    decisions = plan(model, example, layers, adapt_vectors=adapt_vectors)
-    spreads = None
-    if isinstance(chosen, CalibratedGate):
-        if calibration is None:
-            raise SettingError("the calibrated gate needs source images: pass calibration=images")
-        chosen, spreads = calibrated(
-            model,
-            decisions,
-            chosen,
-            calibration,
-            mixture_variance=mixture_variance,
-            adapt_vectors=adapt_vectors,
-        )
-    elif calibration is not None:
-        raise SettingError("the paper's gate uses no calibration images; leave out one of the two")
-    return apply(
-        model,
-        decisions,
+    chosen = gate_of(gate or (DEFAULT_WITHOUT_IMAGES if calibration is None else DEFAULT_GATE))
+    if chosen.needs_images and calibration is None:
+        raise SettingError(f"the {chosen.name} gate needs source images: pass calibration=images")
+    if calibration is not None and not chosen.needs_images:
+        raise SettingError(f"the {chosen.name} gate uses no calibration images; leave out one of the two")
+    adaptation = Adaptation(
+        layers=layers,
         gate=chosen,
-        spreads=spreads,
         mixture_variance=mixture_variance,
         adapt_vectors=adapt_vectors,
         memory=memory,
     )
+    decisions = plan(model, example, adaptation)
+    return apply(model, decisions if calibration is None else fit(model, decisions, calibration))
 
 
-def calibrated(
+def fit(
     model: nn.Module,
     plan: Plan,
-    gate: CalibratedGate,
     images: Tensor | Iterable[Tensor],
     *,
-    mixture_variance: bool = False,
-    adapt_vectors: bool = False,
     progress: Callable[[str], Progress] = lambda _: silent,
-) -> tuple[CalibratedGate, dict[str, Spread]]:
-    """Return the gate with a ceiling that keeps its budget, and how source images scatter in each layer."""
-    batches = batches_of(images)
-    spreads, scores = observe_all(unwrap(model), batches, progress=progress("gate"))
-    if gate.budget is None:
-        return gate, spreads
-    trial = apply(
-        model,
-        plan,
-        gate=gate,
-        spreads=spreads,
-        mixture_variance=mixture_variance,
-        adapt_vectors=adapt_vectors,
-    )
-    return fitted(scores, trial, gate, batches, progress=progress("ceiling")), spreads
+) -> Plan:
+    """Return the plan with its gate fitted to the model on source images, and the gate's constants per layer.
+
+    `images` are as the model takes them, one tensor or batches. A gate that needs none stays as it is.
+
+    Raises:
+        DataError: there are no images, or some are not finite.
+        UnsupportedModelError: the model does not run on them.
+    """
+    layers, asked = plan.named(Action.ADAPT), plan.adaptation
+    if not layers or not asked.gate.needs_images:
+        return plan
+
+    def adapting(gate: Gate, constants: Constants) -> nn.Module:
+        tried = replace(asked, gate=gate, memory=None)
+        return apply(model, replace(plan, adaptation=tried, constants=constants))
+
+    source = SourceImages(unwrap(model), layers, batches_of(images), adapting, progress)
+    gate, constants = asked.gate.fit(source)
+    return replace(plan, adaptation=replace(asked, gate=gate), constants=constants)
 
 
-def apply(
-    model: nn.Module,
-    plan: Plan,
-    *,
-    gate: Gate | GateName = "paper",
-    spreads: Mapping[str, Spread] | None = None,
-    mixture_variance: bool = False,
-    adapt_vectors: bool = False,
-    memory: StreamMemory | None = None,
-) -> nn.Module:
-    """Return a copy of the model in eval mode, changed as planned; the calibrated gate needs `spreads`.
+def apply(model: nn.Module, plan: Plan) -> nn.Module:
+    """Return a copy of the model in eval mode, changed as planned.
 
     Raises:
         NoLayerMatchedError: the plan was made for another model.
-        SettingError: the calibrated gate lacks the spread of a layer.
+        SettingError: the gate needs source images and has not seen them; see `fit`.
     """
-    chosen = gate_of(gate)
     lean = copy.deepcopy(unwrap(model)).eval()
     norms = batchnorms(lean)
-    _check(plan, norms, chosen, spreads)
+    _check(plan, norms)
     new: dict[nn.Module, nn.Module] = {}
     for row in plan.rows:
         norm = norms[row.name]
         if row.action is Action.ADAPT:
-            layer = _adaptive(norm, chosen, mixture_variance, adapt_vectors, memory)
-            if spreads is not None:
-                layer.mean_spread, layer.var_spread = (value.clone() for value in spreads[row.name])
+            layer = _adaptive(norm, plan.adaptation)
+            for name, value in plan.constants.get(row.name, {}).items():
+                setattr(layer, name, value.clone())
             new[norm] = _with_followers(layer, norm)
         elif row.action is Action.FUSE:
             assert row.producer is not None  # the planner fuses nothing without one
@@ -143,9 +126,7 @@ def apply(
     return replaced(lean, new)
 
 
-def _check(
-    plan: Plan, norms: Mapping[str, BatchNorm], gate: Gate, spreads: Mapping[str, Spread] | None
-) -> None:
+def _check(plan: Plan, norms: Mapping[str, BatchNorm]) -> None:
     planned = {row.name for row in plan.rows}
     if planned != set(norms):
         odd = min(planned ^ set(norms))
@@ -153,28 +134,26 @@ def _check(
         raise NoLayerMatchedError(
             f"the plan was made for another model: {odd!r} is only in the {holder}. Plan again."
         )
-    if isinstance(gate, CalibratedGate):
-        lacking = [name for name in plan.named(Action.ADAPT) if spreads is None or name not in spreads]
-        if lacking:
+    gate = plan.adaptation.gate
+    for name in plan.named(Action.ADAPT):
+        if gate.needs_images and not set(gate.constants) <= set(plan.constants.get(name, {})):
             raise SettingError(
-                f"the calibrated gate has not seen {lacking[0]!r}; pass spreads=observe(model, source_images)"
+                f"the {gate.name} gate has not seen {name!r}; plan = fit(model, plan, source_images)"
             )
 
 
-def _adaptive(
-    norm: BatchNorm, gate: Gate, mixture_variance: bool, adapt_vectors: bool, memory: StreamMemory | None
-) -> AdaptiveNorm:
+def _adaptive(norm: BatchNorm, adaptation: Adaptation) -> AdaptiveNorm:
     """Return an adaptive layer with the parameters and statistics of a BatchNorm."""
     kind = adaptive_type(norm)
     assert kind is not None  # the planner adapts no unknown subclass
     layer = kind(
         norm.num_features,
-        gate=gate,
+        gate=adaptation.gate,
         eps=norm.eps,
         affine=norm.affine,
-        mixture_variance=mixture_variance,
-        adapt_vectors=adapt_vectors,
-        memory=memory,
+        mixture_variance=adaptation.mixture_variance,
+        adapt_vectors=adaptation.adapt_vectors,
+        memory=adaptation.memory,
     )
     layer.weight, layer.bias = norm.weight, norm.bias
     source = source_stats(norm)

@@ -74,17 +74,17 @@ def batchnorms(model: nn.Module) -> dict[str, BatchNorm]:
         raise UnsupportedModelError(
             f"{scripted[0]} is scripted, and scripted layers cannot be replaced; pass the original nn.Module"
         )
-    found = {name: m for name, m in model.named_modules() if isinstance(m, BatchNorm)}
-    if not found:
+    norms = {name: m for name, m in model.named_modules() if isinstance(m, BatchNorm)}
+    if not norms:
         kinds = sorted({type(m).__name__ for m in model.modules() if "Norm" in type(m).__name__})
         others = f" (it has {', '.join(kinds)})" if kinds else ""
         raise NoBatchNormError(
             f"{type(model).__name__} has no BatchNorm layer{others}, so there is nothing to adapt. "
             "If it was fused already, start from the unfused model."
         )
-    for name, layer in found.items():
+    for name, layer in norms.items():
         _check(name, layer)
-    return found
+    return norms
 
 
 def source_stats(layer: BatchNorm) -> Stats:

@@ -1,6 +1,6 @@
 """How single inputs scatter around the source statistics, measured on the unchanged model.
 
-On source images it is what the calibrated gate compares with; on images from the field it shows which layers
+On source images it is what a gate may compare with; on images from the field it shows which layers
 shift.
 """
 
@@ -101,12 +101,12 @@ def scores_of(output: Any) -> Tensor | None:
 
 def joined(scores: Iterable[Tensor | None]) -> Tensor | None:
     """Return the scores of batches as those of all inputs; None if one of them has none."""
-    found = []
+    parts = []
     for each in scores:
         if each is None:
             return None
-        found.append(each)
-    return torch.cat(found)
+        parts.append(each)
+    return torch.cat(parts)
 
 
 def batches_of(images: Tensor | Iterable[Tensor]) -> list[Tensor]:

@@ -1,14 +1,16 @@
 """What surgery would do to each BatchNorm, and why: decided here, done in `leantta.surgery.apply`."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from torch import nn
 
 from leantta.errors import NoLayerMatchedError
+from leantta.gates.gate import Constants
+from leantta.gates.table import DEFAULT_WITHOUT_IMAGES
+from leantta.surgery.adaptation import DEFAULT_LAYERS, Adaptation, Selector, select
+from leantta.surgery.flow import FUSABLE, Flow, Inputs, Visit, flow_of
 from leantta.surgery.layers import BatchNorm, adaptive_type, batchnorms, unwrap
-from leantta.surgery.select import DEFAULT_LAYERS, Selector, select
-from leantta.surgery.trace import FUSABLE, Inputs, Trace, Visit, trace
 from leantta.tables import render
 
 ONE_VALUE = "sees one value per channel, which has no variance"
@@ -42,6 +44,8 @@ class Plan:
 
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
+    adaptation: Adaptation = Adaptation()
+    constants: Constants = field(default_factory=dict, repr=False, compare=False)  # the gate's, once fitted
 
     def named(self, action: Action) -> list[str]:
         """Return the names of the layers with that action, in execution order."""
@@ -60,40 +64,50 @@ class Plan:
 
 
 def plan(
-    model: nn.Module, example: Inputs, layers: Selector = DEFAULT_LAYERS, *, adapt_vectors: bool = False
+    model: nn.Module,
+    example: Inputs,
+    layers: Adaptation | Selector = DEFAULT_LAYERS,
+    *,
+    adapt_vectors: bool = False,
 ) -> Plan:
     """Return what surgery would do: the selected layers adapt, the others are fused where that is exact.
 
     `example` is an input the model runs on (a tensor, or a tuple of arguments); the model is not changed.
-    Layers that see one value per channel have nothing to adapt to and only do so with `adapt_vectors`.
+    `layers` may be an `Adaptation`, which says how they adapt, too; else they have the gate that needs no
+    source images. Layers that see one value per channel have nothing to adapt to and only do so with
+    `adapt_vectors`.
 
     Raises:
         NoBatchNormError, UnsupportedModelError, BadStatisticsError: the model cannot be changed.
         NoLayerMatchedError, SettingError: the selector does not fit the model.
     """
+    asked = (
+        layers if isinstance(layers, Adaptation) else Adaptation(layers=layers, gate=DEFAULT_WITHOUT_IMAGES)
+    )
+    asked = replace(asked, adapt_vectors=adapt_vectors or asked.adapt_vectors)
     model = unwrap(model)
     norms = batchnorms(model)
-    run = trace(model, example)
+    run = flow_of(model, example)
     reached = {name: norms[name] for name in sorted(run.visits, key=lambda name: run.visits[name].order)}
     able = [
         name
         for name, norm in reached.items()
-        if _irreplaceable(norm) is None and (adapt_vectors or run.visits[name].positions > 1)
+        if _irreplaceable(norm) is None and (asked.adapt_vectors or run.visits[name].positions > 1)
     ]
-    if not able and layers not in ("none", 0):
+    if not able and asked.layers not in ("none", 0):
         reasons = {_irreplaceable(norm) or ONE_VALUE for norm in reached.values()} or {
             "the example reaches none"
         }
         raise NoLayerMatchedError(
             f"none of the {len(norms)} BatchNorm layers can adapt: {'; '.join(sorted(reasons))}"
         )
-    chosen = set(select(layers, able))
+    chosen = set(select(asked.layers, able))
     rows = [_decide(name, norm, run, model, name in chosen, name in able) for name, norm in reached.items()]
     rows += [_unreached(name, norm) for name, norm in norms.items() if name not in reached]
-    return Plan(tuple(rows), _notes(run))
+    return Plan(tuple(rows), _notes(run), asked)
 
 
-def _decide(name: str, norm: BatchNorm, run: Trace, model: nn.Module, chosen: bool, able: bool) -> Row:
+def _decide(name: str, norm: BatchNorm, run: Flow, model: nn.Module, chosen: bool, able: bool) -> Row:
     visit = run.visits[name]
     row = Row(visit.order, name, norm.num_features, _describe(visit, model), Action.KEEP, "")
     refusal = _refusal(visit, run, model)
@@ -119,7 +133,7 @@ def _irreplaceable(norm: BatchNorm) -> str | None:
     return None
 
 
-def _refusal(visit: Visit, run: Trace, model: nn.Module) -> str | None:
+def _refusal(visit: Visit, run: Flow, model: nn.Module) -> str | None:
     """Return why the layer cannot be folded into what feeds it, or None when it can."""
     output = visit.source
     if visit.calls > 1:
@@ -167,7 +181,7 @@ def _unreached(name: str, norm: BatchNorm) -> Row:
     return Row(None, name, norm.num_features, "-", Action.KEEP, reason, untouched=True)
 
 
-def _notes(run: Trace) -> tuple[str, ...]:
+def _notes(run: Flow) -> tuple[str, ...]:
     if not run.functional:
         return ()
     return (

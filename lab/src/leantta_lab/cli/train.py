@@ -1,0 +1,135 @@
+"""`leantta train`: a model of the table on CIFAR images or motion windows."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from leantta.cli import options
+from leantta.progress import Bar
+
+if TYPE_CHECKING:
+    from leantta_lab.training.loop import Step
+
+SMOOTHING = 0.02
+
+
+class Shown:
+    """Draws the steps of a training on a bar: the remaining time, loss and accuracy smoothed."""
+
+    def __init__(self, bar: Bar) -> None:
+        self.bar = bar
+        self.name = bar.label
+        self.loss = self.accuracy = float("nan")
+        self.first: int | None = None
+
+    def __call__(self, step: "Step") -> None:
+        """Show one more step; what was done before a stop does not count for the remaining time."""
+        if self.first is None:
+            self.first, self.loss, self.accuracy = step.done - 1, step.loss, step.accuracy
+        self.loss += SMOOTHING * (step.loss - self.loss)
+        self.accuracy += SMOOTHING * (step.accuracy - self.accuracy)
+        self.bar.label = (
+            f"{self.name} epoch {step.epoch + 1} loss {self.loss:.3f} accuracy {100 * self.accuracy:.1f} %"
+        )
+        self.bar(step.done - self.first, step.total - self.first)
+
+
+@click.command()
+@click.argument("model")
+@options.images
+@options.dataset
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Checkpoint to write, with a card (.md) beside it. [default: weights/MODEL_DATASET.safetensors]",
+)
+@click.option(
+    "--init",
+    type=click.Path(path_type=Path),
+    help="Start from this checkpoint; if it has other classes, its last layer is made anew.",
+)
+@click.option("--epochs", type=int, help="Times that every image is seen. [default: the recipe's]")
+@click.option("--small-epochs", type=int, help="How many of them see small images, at a third of the price.")
+@click.option("--lr", type=float, help="Peak of the learning rate. [default: the recipe's]")
+@click.option("--batch-size", type=int, help="Images or windows per step. [default: the recipe's]")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of weights, order and augmentation.")
+@click.option(
+    "--precision",
+    type=click.Choice(["auto", "bf16", "fp32"]),
+    default="auto",
+    show_default=True,
+    help="auto: bf16 where the processor has it. Elsewhere bf16 is ten times slower than fp32.",
+)
+@click.option("--threads", type=int, help="Threads of torch. Default: torch's own choice.")
+def train(
+    model: str,
+    images: Path,
+    dataset: str | None,
+    output: Path | None,
+    init: Path | None,
+    epochs: int | None,
+    small_epochs: int | None,
+    lr: float | None,
+    batch_size: int | None,
+    seed: int,
+    precision: str,
+    threads: int | None,
+) -> None:
+    """Train MODEL: resnet18, mobilenet_v2, mobilevit_s on CIFAR, motion_cnn on har, vggish on esc50.
+
+    Images are cropped, flipped and partly blanked, windows moved in time, clips mixed, moved and made louder
+    or quieter; one cycle of the learning rate.
+    Every minute the state is kept beside the output (OUTPUT.training): stop at any moment, give the same
+    command again, and it goes on.
+
+    \b
+    Examples:
+      leantta train resnet18 --images cifar10.npz
+      leantta train resnet18 --dataset cifar100 --images cifar100.npz \\
+          --init weights/resnet18_cifar10.safetensors --epochs 3 --lr 0.05
+      leantta train mobilevit_s --images cifar10.npz --epochs 10 --small-epochs 7
+      leantta train motion_cnn --images har.npz
+      leantta train vggish --images birds
+    """
+    from dataclasses import replace
+
+    from leantta.modalities.datasets import modality_of
+    from leantta.models.named import model_entry
+    from leantta_lab.training.recipes import recipe_of
+    from leantta_lab.training.request import TrainRequest
+    from leantta_lab.training.request import train as run_training
+
+    recipe = recipe_of(model)
+    dataset = dataset or model_entry(model).trained_on
+    if epochs is None:
+        epochs = recipe.epochs
+    if small_epochs is None:
+        small_epochs = min(recipe.small_epochs, epochs - 1)
+    request = TrainRequest(
+        model=model,
+        images=images,
+        output=output or Path("weights") / f"{model}_{dataset}.safetensors",
+        recipe=replace(
+            recipe,
+            epochs=epochs,
+            small_epochs=small_epochs,
+            peak_rate=recipe.peak_rate if lr is None else lr,
+            batch_size=recipe.batch_size if batch_size is None else batch_size,
+            seed=seed,
+        ),
+        dataset=dataset,
+        init=init,
+        precision=precision,  # type: ignore[arg-type]
+        threads=threads,
+        command=shlex.join(["leantta", *sys.argv[1:]]),
+    )
+    done = run_training(request, Shown(Bar(f"{model} {dataset}")))
+    noun = modality_of(dataset).noun
+    click.echo(
+        f"{request.output}: {100 * done.accuracy:.2f} % of {done.test_images:,} test {noun} after "
+        f"{request.recipe.epochs} epochs. Card: {request.output.with_suffix('.md')}"
+    )

@@ -1,0 +1,1 @@
+"""What a model costs: latency, throughput, memory, start-up, size and energy, as records."""

@@ -1,0 +1,1 @@
+"""The networks of the paper and one for motion sensors, with their checkpoints."""

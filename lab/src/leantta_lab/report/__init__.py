@@ -1,0 +1,1 @@
+"""The page of the demo, and its charts."""

@@ -1,0 +1,56 @@
+"""A trained model and its images, for measurements that look inside."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from leantta.methods.method import TorchPredictor
+from leantta.modalities.cells import CLEAN, CachedCells
+from leantta.modalities.datasets import dataset_info, generated_cells, load_data
+from leantta.models.pretrained import pretrained
+from leantta.streams.stream import Batch, Stream
+from leantta.surgery.plan import Action, plan
+
+PROBE_BATCH = 64
+"""Each image adapts alone, so a batch only saves time."""
+
+
+class Probe:
+    """A model of the table with its checkpoint, and the test images of its dataset, corrupted or not."""
+
+    def __init__(self, model: str, dataset: str, images: Path) -> None:
+        """Load both.
+
+        Raises:
+            LeanTTAError: there is no such checkpoint, or the images cannot be read.
+        """
+        self.info = dataset_info(dataset)
+        self.model = pretrained(model, dataset)
+        self.cells = CachedCells(generated_cells(load_data(images, dataset, "test")))
+        self.example = self.normalized(self.cells.inputs(self.cells.cell(CLEAN, 0, np.arange(2), 0)))
+
+    def layers(self) -> list[str]:
+        """Return the BatchNorms that can adapt, in execution order."""
+        return plan(self.model, self.example, "all").named(Action.ADAPT)
+
+    def normalized(self, inputs: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> Tensor:
+        """Return inputs between 0 and 1 as the model takes them."""
+        outside = TorchPredictor(nn.Identity(), mean=self.info.mean, std=self.info.std)
+        return outside.normalized(inputs)
+
+    def outputs(self, model: nn.Module, stream: Stream) -> Iterator[tuple[Batch, Tensor]]:
+        """Yield each batch of a stream with what a model in this one's place says of it."""
+        with torch.inference_mode():
+            for batch in stream.batches(PROBE_BATCH):
+                yield batch, model(self.normalized(batch.inputs))
+
+    def tally(self, model: nn.Module, stream: Stream) -> list[int]:
+        """Return how many images of a stream a model in this one's place gets right, and of how many."""
+        right = sum(
+            int((scores.argmax(1).numpy() == batch.labels).sum())
+            for batch, scores in self.outputs(model, stream)
+        )
+        return [right, len(stream)]

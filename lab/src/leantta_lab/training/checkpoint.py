@@ -1,0 +1,65 @@
+"""Where a training stands, in a file: it goes on from there after a stop, as if there had been none."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from leantta.errors import CheckpointError
+from leantta.files import replacing
+from leantta_lab.training.recipes import Recipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class Position:
+    """How far a training is, and for how long it has been computed."""
+
+    step: int = 0
+    seconds: float = 0.0
+
+
+def training_key(model: str, dataset: str, recipe: Recipe, init_sha256: str | None, images: int) -> str:
+    """Return a hash of all that decides a training's result; a checkpoint of another one is not taken up."""
+    told = {"model": model, "dataset": dataset, "init": init_sha256, "images": images, **asdict(recipe)}
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+def save_position(
+    path: Path, key: str, position: Position, model: nn.Module, optimizer: torch.optim.Optimizer
+) -> None:
+    """Write where the training stands; the file appears whole or not at all."""
+    content = {
+        "key": key,
+        **asdict(position),
+        "model": model.state_dict(),
+        "optimizer": optimizer.state_dict(),
+    }
+    with replacing(path) as part:
+        torch.save(content, part)
+
+
+def load_position(path: Path, key: str, model: nn.Module, optimizer: torch.optim.Optimizer) -> Position:
+    """Bring model and optimizer to where the file says the training stands; without a file, to its start.
+
+    Raises:
+        CheckpointError: the file is damaged or of another training; nothing was changed.
+    """
+    if not path.exists():
+        return Position()
+    try:
+        content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+        stored_key = content["key"]
+    except Exception as e:  # torch raises whatever the bytes lead it to
+        raise CheckpointError(f"{path} is no checkpoint of a training: {e}. Delete it to start anew.") from e
+    if stored_key != key:
+        raise CheckpointError(
+            f"{path} is of a training with other settings, images or start. "
+            f"Give those settings to go on with it, or delete it to start anew."
+        )
+    model.load_state_dict(content["model"])
+    optimizer.load_state_dict(content["optimizer"])
+    return Position(step=content["step"], seconds=content["seconds"])

@@ -1,0 +1,93 @@
+"""`leantta train` as a person uses it: stopped, gone on with, and evaluated."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from leantta.errors import CheckpointError
+from leantta.models.named import build
+from leantta.models.weights import load_weights, save_weights
+from leantta_lab.training.request import uses_bf16
+
+
+@pytest.fixture
+def images(sample, tmp_path):
+    with np.load(sample) as found:
+        content = {name: found[name][:48] for name in ("x_train", "y_train", "x_test", "y_test")}
+    np.savez(tmp_path / "few.npz", **content)
+    return tmp_path / "few.npz"
+
+
+def leantta(*words, cwd):
+    return subprocess.run(
+        [sys.executable, "-m", "leantta", *map(str, words)], cwd=cwd, capture_output=True, text=True
+    )
+
+
+def test_train_writes_weights_and_their_card(images, tmp_path):
+    start = tmp_path / "start.safetensors"
+    save_weights(build("resnet18", num_classes=100), start)
+    done = leantta(
+        *("train", "resnet18", "--images", images, "--init", start),
+        *("--epochs", 2, "--small-epochs", 1, "--batch-size", 16, "--lr", 0.01, "--threads", 1),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    weights = tmp_path / "weights" / "resnet18_cifar10.safetensors"
+    load_weights(build("resnet18"), weights)
+    card = weights.with_suffix(".md").read_text()
+    for words in (
+        "48 training images",
+        "of 48 test images",
+        "`start.safetensors`",
+        "2, the first 1",
+        "leantta train",
+    ):
+        assert words in card
+    assert "loss" in done.stderr
+    assert [path.name for path in weights.parent.iterdir() if "training" in path.name] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ("vggish", "--dataset", "cifar10"),
+            "vggish takes inputs of shape (1, 240, 64); cifar10 has 3 channels",
+        ),
+        (("resnet18", "--init", "nowhere"), "no checkpoint at nowhere"),
+        (("resnet18", "--batch-size", "64"), "48 images are less than one batch"),
+    ],
+)
+def test_wrong_requests_end_with_one_line(words, message, images, run):
+    code, _, errors = run("train", *words, "--images", images)
+    assert code == 1
+    assert message in errors
+    assert errors.count("\n") == 1
+
+
+def test_a_new_head_takes_all_but_the_last_layer(tmp_path):
+    file = tmp_path / "hundred.safetensors"
+    source = build("mobilenet_v2", num_classes=100)
+    save_weights(source, file)
+    model = build("mobilenet_v2")
+    head, first = "classifier.1.weight", "features.0.0.weight"
+    fresh = model.state_dict()[head].clone()
+    with pytest.raises(CheckpointError, match="num_classes=100"):
+        load_weights(model, file)
+    load_weights(model, file, new_head=True)
+    assert (model.state_dict()[head] == fresh).all()
+    assert (model.state_dict()[first] == source.state_dict()[first].half().float()).all()
+    with pytest.raises(CheckpointError, match="another model"):
+        load_weights(build("resnet18"), file, new_head=True)
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"), [("fpu avx2", False), ("avx512f avx512_bf16", True), ("asimd bf16", True)]
+)
+def test_bf16_is_used_where_the_processor_has_it(flags, expected, tmp_path):
+    (tmp_path / "cpuinfo").write_text(f"flags : {flags}\n")
+    assert uses_bf16("auto", tmp_path / "cpuinfo") is expected
+    assert uses_bf16("auto", tmp_path / "missing") is False

@@ -1,1 +1,0 @@
-"""What may happen to a recording between the bird and the model, at five severities."""

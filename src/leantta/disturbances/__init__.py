@@ -1,0 +1,1 @@
+"""What may happen to an input between the world and the model: corruptions, and shifts of sensors."""

@@ -1,0 +1,152 @@
+"""Who takes part in a study: something that predicts, and what a record says of it.
+
+A contender is a method put on a torch model, or a model file, which needs no torch.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from leantta import plugins
+from leantta.errors import SettingError
+from leantta.evaluate.predictor import Inputs, Predictor
+from leantta.evaluate.record import RunSettings
+from leantta.modalities.datasets import dataset_info, dataset_with, load_data
+from leantta.models.named import is_named, model_entry
+from leantta.runtime.container import DIGEST_KEY, read_container
+from leantta.runtime.metadata import read_info
+from leantta.runtime.session import load
+
+if TYPE_CHECKING:
+    from leantta.methods.method import Method
+    from leantta.surgery.adaptation import Adaptation
+
+
+class Contender(NamedTuple):
+    """One that predicts, with the settings that decide what it predicts."""
+
+    settings: RunSettings
+    predictor: Predictor
+
+
+def is_file(text: str) -> bool:
+    """Tell whether a text names a model file.
+
+    >>> is_file("r18.onnx"), is_file("leantta:all")
+    (True, False)
+    """
+    return text.lower().endswith(".onnx")
+
+
+def parse_contender(text: str, options: "Adaptation") -> "Method | Path":
+    """Return the model file or the method that a text names; a file needs no torch.
+
+    Raises:
+        SettingError: there is no such method, or it cannot be told that.
+    """
+    if is_file(text):
+        return Path(text)
+    from leantta.methods.parse import parse_method
+
+    return parse_method(text, options)
+
+
+def dataset_of(model: str | None, contenders: "Sequence[Method | Path]") -> str:
+    """Return the dataset that is meant where none is named: the model's, or that of a file's classes.
+
+    Raises:
+        SettingError: the model is the user's own, or the file has classes of no dataset that is known.
+        LeanTTAError: a file is missing, damaged or not ours.
+    """
+    if model is not None:
+        meant = model_entry(model).trained_on if is_named(model) else None
+        what = f"the model {model}"
+    else:
+        files = [path for path in contenders if isinstance(path, Path)]
+        with_classes = (read_info(read_container(path)).classes for path in files)
+        meant = next((name for names in with_classes if names and (name := dataset_with(names))), None)
+        what = "a model file whose classes are none of theirs" if files else "methods without a model"
+    if meant is None:
+        known = ", ".join(plugins.brought("datasets"))
+        raise SettingError(
+            f"{what} does not say which dataset is meant: name it with --dataset; known: {known}"
+        )
+    return meant
+
+
+def from_file(path: Path, dataset: str, threads: int | None) -> Contender:
+    """Return the contender that a model file is; in records it goes by the file's name.
+
+    Raises:
+        LeanTTAError: the file is missing, damaged or not ours.
+    """
+    session = load(path, threads=threads)
+    info = session.info
+    settings = RunSettings(
+        model=info.model,
+        method=path.name,
+        dataset=dataset,
+        method_settings={
+            "artifact_sha256": read_container(path).metadata[DIGEST_KEY],
+            "precision": info.precision,
+            "portable": info.portable,
+            "layers": len(info.layers),
+            "gate": info.gate and {"name": type(info.gate).__name__, **info.gate.values()},
+        },
+        weights_sha256=info.weights_sha256,
+        threads=threads,
+    )
+    return Contender(settings, session)
+
+
+def on_torch(
+    methods: "Sequence[Method]",
+    *,
+    model: str,
+    dataset: str,
+    weights: Path | None,
+    images: Path,
+    example: Inputs,
+    threads: int | None,
+) -> list[Contender]:
+    """Return a contender for each method, all on the same torch model; `example` are two inputs of a stream.
+
+    `images` is where the dataset is; its training split is read by the methods that need it.
+
+    Raises:
+        LeanTTAError: no such model or checkpoint, or they do not fit.
+    """
+    import torch  # here, so that files need no torch
+
+    from leantta.methods.method import SourceModel, TorchPredictor
+    from leantta.models.pretrained import checkpoint_sha256, pretrained
+
+    if threads is not None:
+        torch.set_num_threads(threads)
+    info = dataset_info(dataset)
+    network = pretrained(model, dataset, weights)
+    training = cache(lambda: load_data(images, dataset, "train").samples)
+    source = SourceModel(
+        model=network,
+        example=TorchPredictor(network, mean=info.mean, std=info.std).normalized(example),
+        mean=info.mean,
+        std=info.std,
+        classes=info.outputs,
+        source=lambda count: info.modality.inputs(training()[:count]),
+    )
+    weights_sha256 = checkpoint_sha256(model, dataset, weights)
+    return [
+        Contender(
+            RunSettings(
+                model=model,
+                method=method.label,
+                dataset=dataset,
+                method_settings=method.settings(source.classes),
+                weights_sha256=weights_sha256,
+                threads=torch.get_num_threads(),
+            ),
+            method.build(source),
+        )
+        for method in methods
+    ]

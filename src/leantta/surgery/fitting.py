@@ -1,0 +1,78 @@
+"""What a gate can measure on source images while it is fitted to a model.
+
+Among it what adapting costs. With p the probabilities of the unchanged model for one image, `first` its
+decision and `then` that of the adapting model, the model itself expects to lose
+
+    cost = mean over images of p[first] - p[then]
+
+of its accuracy, which is zero where the decision stays. It needs no labels, and overstates the loss a little,
+as what adapting has seen is not in p.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import torch
+from torch import Tensor, nn
+
+from leantta.functional import Spread, two_scores
+from leantta.gates.gate import Constants, Gate
+from leantta.progress import Progress
+from leantta.surgery.observe import Observed, joined, observe_all, scores_of
+
+
+class SourceImages:
+    """A model, the layers of it that adapt, and source images: the `leantta.gates.gate.Source` of surgery."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        layers: Sequence[str],
+        batches: Sequence[Tensor],
+        adapting: Callable[[Gate, Constants], nn.Module],
+        progress: Callable[[str], Progress],
+    ) -> None:
+        """Take `adapting`, which returns the model as planned with a gate and its constants in its layers."""
+        self.model = model
+        self.layers = layers
+        self.batches = batches
+        self.adapting = adapting
+        self.progress = progress
+
+    @cached_property
+    def _observed(self) -> Observed:
+        """What the unchanged model shows, from one pass over the images."""
+        return observe_all(self.model, self.batches, progress=self.progress("gate"))
+
+    def spreads(self) -> dict[str, Spread]:
+        """Return how single images scatter around the source statistics, for each layer."""
+        seen = self._observed.spreads
+        return {name: seen[name] for name in self.layers if name in seen}
+
+    def cost(self, gate: Gate, constants: Constants) -> float | None:
+        """Return the accuracy that the model expects to lose with this gate; None if it decides nothing."""
+        before = self._observed.scores
+        if before is None:
+            return None
+        lean = self.adapting(gate, constants)
+        with torch.inference_mode():
+            after = joined(scores_of(lean(batch)) for batch in self.batches)
+        return None if after is None else cost(before, after)
+
+
+def cost(before: Tensor, after: Tensor) -> float:
+    """Return the accuracy that a model with the first scores expects to lose by the decisions of the others.
+
+    Both are (n, classes); one score is for the second class, against zero.
+
+    >>> cost(torch.tensor([[0.0], [2.0]]), torch.tensor([[-1.0], [-1.0]]))  # doctest: +ELLIPSIS
+    0.38...
+    """
+    probabilities = _two(before).softmax(1)
+    first, then = (_two(scores).argmax(1, keepdim=True) for scores in (before, after))
+    lost = probabilities.gather(1, first) - probabilities.gather(1, then)
+    return float(lost.double().mean())
+
+
+def _two(scores: Tensor) -> Tensor:
+    return two_scores(scores) if scores.shape[1] == 1 else scores
