@@ -11,11 +11,9 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leantta.errors import SettingError
-from leantta.files import replacing
 from leantta.records.provenance import canonical
 
 if TYPE_CHECKING:
@@ -91,18 +89,6 @@ class Picture:
         with new_figure(*self.size) as figure:
             self.draw(figure)
             return drawn(figure, kind, self.values)
-
-
-def write_figure(figure: "Figure", path: Path, values: object) -> None:
-    """Write the figure in the format of the path's ending; the file appears whole or not at all.
-
-    Raises:
-        SettingError: the ending is of no format.
-        StorageError: it cannot be written.
-    """
-    content = drawn(figure, path.suffix.removeprefix(".").lower(), values)
-    with replacing(path) as part:
-        part.write_bytes(content)
 
 
 def digest_in(svg: str) -> str | None:

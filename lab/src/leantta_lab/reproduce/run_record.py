@@ -12,6 +12,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+from leantta.evaluate import lookup
 from leantta.evaluate.record import Record, read_record
 from leantta.modalities.cells import GeneratedCells
 from leantta.modalities.datasets import dataset_info, generated_cells, learnt_from, load_data
@@ -82,19 +83,12 @@ def record_of(run: Run, setting: Setting) -> Record | None:
 def find_record(run: Run, setting: Setting) -> Path | None:
     """Return the file with the finished record of a run, the newest of several; None if there is none."""
     known = _known(run)
-    matching: list[tuple[str, int, Path]] = []  # a clone has lost the times of its files: they come second
-    for path in setting.folder.glob(
-        f"{run.model}-{run.dataset}-{run.stream}-*-seed{run.options.seed}-*.jsonl"
-    ):
-        about = path.stat()
-        header = _finished(path, about.st_size, about.st_mtime_ns)
-        if (
-            header is not None
-            and agrees(header["recipe"], known)
-            and _same_stream(run, setting, header["recipe"]["stream"])
-        ):
-            matching.append((header["started"], about.st_mtime_ns, path))
-    return max(matching)[-1] if matching else None
+
+    def is_of_run(recipe: Mapping[str, Any]) -> bool:
+        return agrees(recipe, known) and _same_stream(run, setting, recipe["stream"])
+
+    names = f"{run.model}-{run.dataset}-{run.stream}-*-seed{run.options.seed}-*.jsonl"
+    return lookup.find_record(setting.folder, is_of_run, names)
 
 
 def _known(run: Run) -> dict[str, Any]:
@@ -148,19 +142,3 @@ def _described(images: Path, dataset: str, stream: str, options: StreamOptions) 
 def corrupted_images(images: Path, dataset: str) -> GeneratedCells:
     """Return the test samples of a dataset, corrupted as they are asked for."""
     return generated_cells(load_data(images, dataset, "test"))
-
-
-@cache
-def _finished(path: Path, size: int, changed: int) -> dict[str, Any] | None:
-    """Return the first line of a record that is finished; None if it is not, or is no record."""
-    del changed
-    with path.open("rb") as file:
-        first = file.readline()
-        file.seek(max(size - 200, 0))
-        last = file.read().rpartition(b"\n")[0].rpartition(b"\n")[2]
-    try:
-        header: dict[str, Any] = json.loads(first)
-        whole = "finished" in json.loads(last) and {"recipe", "started"} <= header.keys()
-    except (ValueError, TypeError, AttributeError):
-        return None
-    return header if whole else None
