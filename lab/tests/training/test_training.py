@@ -80,6 +80,7 @@ def test_training_learns(data, tmp_path):
         {"warm_up": 0.5},
         {"weight_decay": 0.1},
         {"cutout": 0},
+        {"label_smoothing": 0.1},
         {"seed": 1},
     ],
     ids=str,
@@ -126,6 +127,7 @@ def test_a_loss_that_diverges_is_an_error(data, tmp_path):
         ({"small_epochs": 9}, "at least one epoch"),
         ({"batch_size": 1}, "two or more"),
         ({"peak_rate": 0.0}, "positive"),
+        ({"label_smoothing": 1.0}, "a share from 0 to below 1"),
     ],
 )
 def test_recipes_that_cannot_be_trained_are_refused(changed, words):

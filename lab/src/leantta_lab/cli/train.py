@@ -56,6 +56,9 @@ class Shown:
 @click.option("--small-epochs", type=int, help="How many of them see small images, at a third of the price.")
 @click.option("--lr", type=float, help="Peak of the learning rate. [default: the recipe's]")
 @click.option("--batch-size", type=int, help="Images or windows per step. [default: the recipe's]")
+@click.option(
+    "--label-smoothing", type=float, help="Share of the target that is spread over all classes. [default: 0]"
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of weights, order and augmentation.")
 @click.option(
     "--precision",
@@ -75,6 +78,7 @@ def train(
     small_epochs: int | None,
     lr: float | None,
     batch_size: int | None,
+    label_smoothing: float | None,
     seed: int,
     precision: str,
     threads: int | None,
@@ -119,6 +123,7 @@ def train(
             small_epochs=small_epochs,
             peak_rate=recipe.peak_rate if lr is None else lr,
             batch_size=recipe.batch_size if batch_size is None else batch_size,
+            label_smoothing=recipe.label_smoothing if label_smoothing is None else label_smoothing,
             seed=seed,
         ),
         dataset=dataset,

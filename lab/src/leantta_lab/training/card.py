@@ -37,6 +37,7 @@ def card(trained: Trained) -> str:
         else ""
     )
     f1 = [f"| weighted F1 | {100 * trained.f1:.2f} % |"] if info.yes_no else []
+    smoothing = f", label smoothing {recipe.label_smoothing:g}" if recipe.label_smoothing else ""
     optimizer = "AdamW" if recipe.optimizer == "adamw" else "SGD with Nesterov momentum 0.9"
     lines = [
         f"# {trained.model} on {trained.dataset}",
@@ -49,7 +50,7 @@ def card(trained: Trained) -> str:
         f"| starts from | {start} |",
         f"| epochs | {recipe.epochs}{small} |",
         f"| optimizer | {optimizer}, batch {recipe.batch_size}, one cycle up to {recipe.peak_rate:g}, "
-        f"weight decay {recipe.weight_decay:g} |",
+        f"weight decay {recipe.weight_decay:g}{smoothing} |",
         f"| augmentation | {VIEWS[info.modality.name].summary(recipe)} |",
         f"| computed in | {trained.precision}, {trained.seconds / 60:.0f} minutes, {trained.day} |",
         f"| input | {info.modality.scaled}, minus mean {_numbers(info.mean)}, "

@@ -103,7 +103,7 @@ class Training:
         images = sized(self.model, self._normalized(views), side)
         with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
             logits = by_class(self.model(images).float())
-        loss = F.cross_entropy(logits, labels)
+        loss = F.cross_entropy(logits, labels, label_smoothing=self.recipe.label_smoothing)
         if not torch.isfinite(loss):
             raise SettingError(
                 f"the loss is {loss.item()} at step {step}: the training has diverged. "

@@ -30,6 +30,7 @@ class Recipe:
     warm_up: float = 0.25  # the part of all steps in which the rate rises
     weight_decay: float = 5e-4  # on the weights of convolutions and linear layers only
     cutout: int = 8  # side of the square that is blanked; 0: none
+    label_smoothing: float = 0.0  # share of the target that is spread over all classes
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -41,6 +42,8 @@ class Recipe:
             )
         if self.batch_size < 2:
             raise SettingError(f"BatchNorm learns from batches of two or more; got {self.batch_size}")
+        if not 0 <= self.label_smoothing < 1:
+            raise SettingError(f"label smoothing is a share from 0 to below 1; got {self.label_smoothing}")
         if not self.peak_rate > 0:
             raise SettingError(f"the learning rate must be positive; got {self.peak_rate}")
 
