@@ -93,10 +93,10 @@ class OnnxRuntime:
         """Return each output by its name."""
         session = _open(self._session, self._path)
         try:
-            found = session.run(self._names, {INPUT: images})
+            arrays = session.run(self._names, {INPUT: images})
         except self._failures as e:
             raise ArtifactError(f"ONNX Runtime cannot run {self._path}: {_one_line(e)}") from e
-        return dict(zip(self._names, found, strict=True))
+        return dict(zip(self._names, arrays, strict=True))
 
     def close(self) -> None:
         """Give back the session."""
@@ -147,12 +147,12 @@ class OpenVino:
         try:
             request = request or model.create_infer_request()
             request.infer({0: images})
-            found = [np.array(request.get_output_tensor(i).data) for i in range(len(self.outputs))]
+            arrays = [np.array(request.get_output_tensor(i).data) for i in range(len(self.outputs))]
         except (RuntimeError, ValueError) as e:
             raise ArtifactError(f"OpenVINO cannot run {self._path}: {_one_line(e)}") from e
         with self._lock:
             self._idle.append(request)
-        return {port.name: array for port, array in zip(self.outputs, found, strict=True)}
+        return {port.name: array for port, array in zip(self.outputs, arrays, strict=True)}
 
     def close(self) -> None:
         """Give back the compiled model."""

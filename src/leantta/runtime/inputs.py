@@ -164,21 +164,21 @@ def _check_shape(given: Array, wanted: tuple[int, ...], info: InputInfo, order: 
     )
 
 
-def _shape_hint(found: tuple[int, ...], wanted: tuple[int, ...], info: InputInfo, order: str) -> str:
+def _shape_hint(given: tuple[int, ...], wanted: tuple[int, ...], info: InputInfo, order: str) -> str:
     """Return what is the matter with a shape, and what mends it."""
-    if found[1:] == wanted:
+    if given[1:] == wanted:
         return "The batch is empty."
-    if found == wanted:
+    if given == wanted:
         return "The batch axis is missing: give images[None], or use predict_one()."
-    if info.kind == "signal" and len(wanted) == 2 and found[1:] == wanted[::-1]:
+    if info.kind == "signal" and len(wanted) == 2 and given[1:] == wanted[::-1]:
         return f"Channels come before time, {order}: give windows.transpose(0, 2, 1)."
     other = (wanted[-1], *wanted[:-1]) if wanted != info.shape else (*wanted[1:], wanted[0])
-    if info.is_image and found[1:] == other:
+    if info.is_image and given[1:] == other:
         axes = "(0, 2, 3, 1)" if wanted != info.shape else "(0, 3, 1, 2)"
         return f"The channels are in the wrong place, {order}: give images.transpose{axes}."
-    if info.is_image and len(found) == len(wanted) + 1:
+    if info.is_image and len(given) == len(wanted) + 1:
         channel = -1 if wanted != info.shape else 1
-        if found[channel] != info.shape[0]:
+        if given[channel] != info.shape[0]:
             return f"The model has {info.shape[0]} channels, and {order}."
         return f"Scale the images to {info.shape[2]}x{info.shape[1]} (leantta.data.resize.cover does)."
     return f"Reshape it: {order}."

@@ -17,8 +17,8 @@ logger = logging.getLogger(__name__)
 
 def library() -> Path | None:
     """Return the compiled library of this installation, None if there is none."""
-    found = sorted(LIBRARIES.glob(f"{LIBRARY}.*"))
-    return found[0] if found else None
+    libraries = sorted(LIBRARIES.glob(f"{LIBRARY}.*"))
+    return libraries[0] if libraries else None
 
 
 def register(options: Any) -> bool:

@@ -82,21 +82,21 @@ class Session:
             raise SettingError(f"the session of {self.name} is closed. Load the model again.")
         inputs = prepare(images, self.info.input)
         started = time.perf_counter()
-        found = engine.run(inputs)
+        results = engine.run(inputs)
         latency_ms = (time.perf_counter() - started) * 1000
         adapts, count = bool(self.info.layers), len(inputs)
         outputs = Outputs(
-            logits=found["logits"],
-            distance=found["distance"] if adapts else None,
-            shift=found["shift"] if adapts else None,
+            logits=results["logits"],
+            distance=results["distance"] if adapts else None,
+            shift=results["shift"] if adapts else None,
             latency_ms=latency_ms,
         )
         shapes: dict[str, tuple[int, ...]] = {"logits": (count, self.info.outputs)}
         if adapts:
             shapes |= {"distance": (count, len(self.info.layers)), "shift": (count,)}
         for output, shape in shapes.items():
-            if found[output].shape != shape:
-                raise ArtifactError(f"{self.name} gave {output} of shape {found[output].shape}, not {shape}.")
+            if (given := results[output].shape) != shape:
+                raise ArtifactError(f"{self.name} gave {output} of shape {given}, not {shape}.")
         return outputs
 
     def predict(self, images: npt.ArrayLike) -> Floats:
@@ -136,9 +136,9 @@ class Session:
             SettingError: nothing adapts in this model, so nothing is measured.
         """
         self._check_adapts("shift")
-        found = self.run(images).shift
-        assert found is not None  # as it adapts
-        return found
+        shifts = self.run(images).shift
+        assert shifts is not None  # as it adapts
+        return shifts
 
     def explain(self, images: npt.ArrayLike) -> dict[str, Floats]:
         """Return by layer how far each input is from what the layer saw in training, (n,) each.
@@ -147,9 +147,9 @@ class Session:
             SettingError: nothing adapts in this model, so nothing is measured.
         """
         self._check_adapts("distances")
-        found = self.run(images).distance
-        assert found is not None  # as it adapts
-        return {layer: found[:, i] for i, layer in enumerate(self.info.layers)}
+        distances = self.run(images).distance
+        assert distances is not None  # as it adapts
+        return {layer: distances[:, i] for i, layer in enumerate(self.info.layers)}
 
     def reset(self) -> None:
         """Do nothing: there is no state."""

@@ -16,7 +16,7 @@ from leantta.errors import DataError, UnsupportedModelError
 from leantta.progress import Progress, silent
 from leantta.surgery.layers import BatchNorm, batchnorms, source_stats, unwrap
 
-BATCH = 64
+AT_ONCE = 64
 FLOOR = 1e-12
 """Least spread: a channel that never moves would otherwise divide by zero."""
 
@@ -111,7 +111,7 @@ def joined(scores: Iterable[Tensor | None]) -> Tensor | None:
 
 def batches_of(images: Tensor | Iterable[Tensor]) -> list[Tensor]:
     """Return images in batches, such as are given or of a usual size."""
-    return list(images.split(BATCH)) if isinstance(images, Tensor) else list(images)
+    return list(images.split(AT_ONCE)) if isinstance(images, Tensor) else list(images)
 
 
 def shifts(field: Mapping[str, F.Spread], source: Mapping[str, F.Spread]) -> dict[str, float]:
