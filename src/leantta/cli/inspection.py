@@ -64,8 +64,8 @@ def inspection(
     """
     import torch
 
-    from leantta.models.named import is_named, model_entry
-    from leantta.models.pretrained import default_dataset, pretrained
+    from leantta.models.named import default_dataset, is_named, model_entry
+    from leantta.models.pretrained import pretrained
     from leantta.models.reference import resolve
     from leantta.surgery.adaptation import Selector, parse_selector
     from leantta.surgery.plan import plan

@@ -23,8 +23,8 @@ from leantta.graph.ir import Array
 from leantta.methods.method import TorchPredictor
 from leantta.modalities.datasets import dataset_info, load_data, modality_of
 from leantta.modalities.kinds import MODALITIES
-from leantta.models.named import ModelEntry, is_named, model_entry
-from leantta.models.pretrained import checkpoint_sha256, default_dataset, pretrained
+from leantta.models.named import ModelEntry, default_dataset, is_named, model_entry
+from leantta.models.pretrained import checkpoint_sha256, pretrained
 from leantta.progress import Progress, silent
 from leantta.runtime.session import load
 from leantta.surgery.adaptation import DEFAULT_LAYERS, Selector

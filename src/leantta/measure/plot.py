@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from leantta.measure.record import BenchRecord
 from leantta.measure.results import figures_of
-from leantta.plotting import Picture
+from leantta.plotting import BLUE, SKY, Picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PALE, MIDDLE, DEEP = "#b3bcc5", "#56b4e9", "#0072b2"
+PALE, MIDDLE, DEEP = "#b3bcc5", SKY, BLUE
 """Colours that differ in lightness too, so that nobody needs to tell hues apart."""
 
 BAR, GAP = 0.21, 0.5

@@ -13,7 +13,7 @@ from leantta.errors import SettingError
 from leantta.evaluate.predictor import Inputs, Predictor
 from leantta.evaluate.record import RunSettings
 from leantta.modalities.datasets import dataset_info, dataset_with, load_data
-from leantta.models.named import is_named, model_entry
+from leantta.models.named import default_dataset
 from leantta.runtime.container import DIGEST_KEY, read_container
 from leantta.runtime.metadata import read_info
 from leantta.runtime.session import load
@@ -60,7 +60,7 @@ def dataset_of(model: str | None, contenders: "Sequence[Method | Path]") -> str:
         LeanTTAError: a file is missing, damaged or not ours.
     """
     if model is not None:
-        meant = model_entry(model).trained_on if is_named(model) else None
+        meant = default_dataset(model)
         what = f"the model {model}"
     else:
         files = [path for path in contenders if isinstance(path, Path)]

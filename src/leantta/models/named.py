@@ -39,6 +39,11 @@ def model_entry(name: str) -> ModelEntry:
     return entry
 
 
+def default_dataset(spec: str) -> str | None:
+    """Return the dataset that a named model is meant for; None for a model of the user's own."""
+    return model_entry(spec).trained_on if is_named(spec) else None
+
+
 def build(name: str, *, num_classes: int | None = None) -> "nn.Module":
     """Return a new, untrained model, in evaluation mode; without `num_classes` it has its usual number.
 

@@ -6,7 +6,7 @@ from torch import nn
 
 from leantta.files import sha256_of
 from leantta.modalities.datasets import dataset_info
-from leantta.models.named import is_named, model_entry
+from leantta.models.named import default_dataset, is_named, model_entry
 from leantta.models.reference import resolve
 from leantta.models.weights import load_weights
 
@@ -26,11 +26,6 @@ def pretrained(spec: str, dataset: str | None = None, weights: Path | str | None
     if checkpoint is not None:
         load_weights(model, checkpoint)
     return model
-
-
-def default_dataset(spec: str) -> str | None:
-    """Return the dataset that a named model is meant for; None for a model of the user's own."""
-    return model_entry(spec).trained_on if is_named(spec) else None
 
 
 def checkpoint_of(spec: str, dataset: str | None, weights: Path | str | None) -> Path | None:

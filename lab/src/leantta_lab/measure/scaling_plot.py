@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from leantta.measure.plot import DEEP
-from leantta.plotting import Picture
+from leantta.plotting import RED, Picture
 from leantta_lab.measure.scaling import ScalingRecord
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ LABELS = {
     "threads": "threads",
     "share": "share of layers that adapt",
 }
-ADDED = "#d55e00"
 
 
 def scaling_picture(record: ScalingRecord) -> Picture:
@@ -43,7 +42,7 @@ def scaling_picture(record: ScalingRecord) -> Picture:
                 yerr=[[value - low for value, low, _ in ratios], [high - value for value, _, high in ratios]],
                 **{"color": DEEP, "marker": "o", "markersize": 4, "capsize": 2.5, "elinewidth": 1},
             )
-            below.plot(places, [added for _, _, added in values[axis]], "s-", color=ADDED, markersize=4)
+            below.plot(places, [added for _, _, added in values[axis]], "s-", color=RED, markersize=4)
             for place, (_, (value, _, high), added) in zip(places, values[axis], strict=True):
                 above.annotate(f"{value:.2f}", (place, high), (2, 4), textcoords="offset points", ha="center")
                 text = f"{added:.1f}" if abs(added) < 10 else f"{added:.0f}"
