@@ -105,8 +105,8 @@ def _shift(opening: str, has_dead: bool) -> str:
     """Return the pieces that set mean and variance; with dead channels, those of the source there."""
     if not has_dead:
         return opening.format(mean="mean") + _SHIFT.format(var="var") + _EXCESS
-    masked = (opening.format(mean="any_mean"), _ALIVE_MEAN, _SHIFT.format(var="any_var"), _ALIVE_VAR, _EXCESS)
-    return "".join(masked)
+    any_var = opening.format(mean="any_mean") + _ALIVE_MEAN + _SHIFT.format(var="any_var")
+    return any_var + _ALIVE_VAR + _EXCESS
 
 
 def _float_function(operator: Operator, attributes: Sequence[str], *, has_dead: bool) -> onnx.FunctionProto:
@@ -158,9 +158,7 @@ def functions_of(gate: Gate, *, has_dead: bool = False) -> Mapping[str, onnx.Fun
 
 
 @cache
-def _forms(
-    operator: Operator, attributes: tuple[str, ...], has_dead: bool
-) -> Mapping[str, onnx.FunctionProto]:
+def _forms(operator: Operator, attributes: tuple[str, ...], has_dead: bool) -> dict[str, onnx.FunctionProto]:
     forms = [
         _float_function(operator, attributes, has_dead=has_dead),
         *(
@@ -172,14 +170,11 @@ def _forms(
     return {form.name: form for form in forms}
 
 
-FUNCTIONS: Mapping[str, onnx.FunctionProto] = {
-    name: form for kind in GATES.values() for name, form in functions_of(kind.default()).items()
-}
-"""All forms of the gates in the table, for layers without dead channels."""
+_DEFAULTS = [kind.default() for kind in GATES.values()]
+_GATE_OF: Mapping[str, Gate] = {name: gate for gate in _DEFAULTS for name in functions_of(gate)}
 
-_GATE_OF: Mapping[str, Gate] = {
-    name: kind.default() for kind in GATES.values() for name in functions_of(kind.default())
-}
+FUNCTIONS: Mapping[str, onnx.FunctionProto] = {n: functions_of(gate)[n] for n, gate in _GATE_OF.items()}
+"""All forms of the gates in the table, for layers without dead channels."""
 
 NORM = "Norm"
 
