@@ -54,9 +54,10 @@ inline float shift(const Layer& layer, double count, const Total* sum, const Tot
   for (std::size_t c = 0; c < padded(layer.channels); ++c) {
     const double s = sum[c], q = square[c], scale = scales[c], zero = zeros[c];
     const double unit = scale * scale * each * each;
-    mean[c] = static_cast<float>((s * each - zero) * scale);
+    const bool alive = ratio[c] != 0;  // a dead channel has no shift
+    mean[c] = alive ? static_cast<float>((s * each - zero) * scale) : 0;
     const double spread = count * q - s * s;  // exact up to 370,000 rows, so that nothing cancels
-    excess[c] = static_cast<float>(spread * unit) - ratio[c];
+    excess[c] = alive ? static_cast<float>(spread * unit) - ratio[c] : 0;
   }
   for (std::size_t c = layer.channels; c < padded(layer.channels); ++c) mean[c] = excess[c] = 0;  // of nothing
   return distance(layer, mean, excess);

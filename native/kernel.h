@@ -35,7 +35,7 @@ struct Layer {
   const float* u_zero = nullptr;
   const float* gamma = nullptr;
   const float* beta = nullptr;
-  const float* ratio = nullptr;
+  const float* ratio = nullptr;  // 0 in a dead channel, whose statistics stay the source's
   const float* mean_weight = nullptr;
   const float* var_weight = nullptr;  // of the calibrated gate
 };

@@ -195,6 +195,7 @@ void whole_planes(void* context, std::size_t sample) {
   float* y = work.y + sample * channels * work.count;
   std::fill(mean, mean + 2 * width, 0.0f);
   for (std::size_t c = 0; c < channels; ++c) {
+    if (work.layer.ratio[c] == 0) continue;  // a dead channel has no shift
     work.path.plane_moments(x + c * work.count, work.count, mean + c, excess + c);
     excess[c] -= work.layer.ratio[c];
   }

@@ -72,7 +72,7 @@ def chain(kind: str, length: int) -> ort.InferenceSession:
         nodes.append(node)
     tensors = {"y0": BYTES, f"y{length}": BYTES}
     graph = Graph(tuple(nodes), constants, tensors, ("y0",), (f"y{length}",)).without_unused_constants()
-    functions = called(graph.nodes) if kind != KINDS[2] else ()
+    functions = called(graph.nodes, graph.constants) if kind != KINDS[2] else ()
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     if not register(options):

@@ -86,6 +86,9 @@ inline Case::Case(std::uint64_t number, std::size_t most_rows)
   fill(gamma, -2, 2, 0, special);
   fill(beta, -2, 2, 0, special);
   fill(ratio, random.chance(0.2) ? 1 : 0.5, 1, 1, false);
+  if (random.chance(0.3))
+    for (std::size_t c = 0; c < channels; ++c)
+      if (random.chance(0.2)) ratio[c] = 0;  // a dead channel
   fill(mean_weight, 0, random.chance(0.5) ? 2 : 0.05, 0, false);
   fill(var_weight, 0, random.chance(0.5) ? 2 : 0.05, 0, false);
   layer.channels = channels;

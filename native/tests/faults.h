@@ -88,6 +88,17 @@ inline const Fault kFaults[] = {
          for (std::size_t i = 0; i < count; ++i) y[i] = __builtin_fmaf(x[i], scale, offset);
        };
      }},
+    {"a dead channel that moves", true,
+     [](Path& path) {
+       path.shift = [](const Layer& layer, double count, const Int* sum, const Int* square, float* mean,
+                       float* excess) {
+         std::vector<float> ratio(layer.ratio, layer.ratio + leantta::padded(layer.channels));
+         for (float& value : ratio) value = value == 0 ? 1e-30f : value;
+         Layer moving = layer;
+         moving.ratio = ratio.data();
+         return kScalar.shift(moving, count, sum, square, mean, excess);
+       };
+     }},
     {"a mean off by a thousandth", true, [](Path& path) { path.coefficients = off_by_a_share<0>; }},
     {"a slope off by a thousandth", true, [](Path& path) { path.coefficients = off_by_a_share<1>; }},
     {"an offset off by a hundredth of a step", true, [](Path& path) { path.coefficients = off_by_a_share<2>; }},

@@ -2,6 +2,8 @@
 //
 //   S = sum of mean_weight m^2 (+ var_weight (v - ratio)^2)     m, v: the sample's mean and variance of u
 //   y = gamma / sqrt(1 + a (v - ratio)) * (u - a m) + beta      a: the gate at S
+//
+// where m = v - ratio = 0 in a dead channel, one with ratio = 0.
 #pragma once
 
 #include <cmath>
@@ -48,6 +50,7 @@ inline bool in_range(const Layer& layer) {
 inline Bounded shift(const Layer& layer, const std::vector<Moments>& all) {
   Bounded total;
   for (std::size_t c = 0; c < all.size(); ++c) {
+    if (layer.ratio[c] == 0) continue;
     const Bounded &m = all[c].mean, &v = all[c].var;
     total.value += layer.mean_weight[c] * m.value * m.value;
     total.error += layer.mean_weight[c] * m.error * (2 * std::fabs(m.value) + m.error);
@@ -81,7 +84,8 @@ struct Line {
   bool sure = false;
 };
 
-inline Line line(const Layer& layer, std::size_t c, const Moments& of, const Bounded& a) {
+inline Line line(const Layer& layer, std::size_t c, const Moments& seen, const Bounded& a) {
+  const Moments of = layer.ratio[c] == 0 ? Moments{} : seen;
   const double excess = of.var.value - layer.ratio[c];
   const double width = 1 + a.value * excess;
   const double off = kUlp * (4 + 4 * a.value * (of.var.value + layer.ratio[c])) + a.value * of.var.error +

@@ -8,6 +8,7 @@ For sample n and channel c of x (n, c, *positions), with the source statistics m
     var   = var_s + a * (var_t - var_s)
     y     = gamma * (x - mu) / sqrt(var + eps) + beta
 
+A dead channel (see `alive`) has no shift, whatever it sees: delta = 0 and var_t = var_s.
 Half-precision input is summed in float32.
 """
 
@@ -20,6 +21,9 @@ from torch.nn.functional import batch_norm
 
 DISTANCE_EPS = 1e-6
 """Added to the source variance in the distance, as the method prescribes; not the BatchNorm's own eps."""
+
+DEAD_BELOW = 1e-3
+"""A channel whose source variance is at most this part of the BatchNorm's eps is dead."""
 
 
 class Stats(NamedTuple):
@@ -78,6 +82,24 @@ def measure(x: Tensor, source: Stats) -> Shift:
     return Shift(delta, var.clamp_min_(0).sub_(source.var))
 
 
+def alive(source: Stats, eps: float) -> Tensor:
+    """Return which channels carry something, (c,) of booleans; the others are dead.
+
+    A dead channel was constant on the training data, next to eps: var_s <= eps / 1000. Its statistics say
+    nothing of a shift. So it keeps them, and no distance counts it. Every gate is to use this mask.
+
+    >>> alive(Stats(torch.zeros(3), torch.tensor([0.0, 1e-9, 1e-6])), eps=1e-5)
+    tensor([False, False,  True])
+    """
+    # Such a channel varies by 3 % of gamma at most; those in use have some hundredths of eps, or far more.
+    return source.var > DEAD_BELOW * eps
+
+
+def shift_of_alive(shift: Shift, alive: Tensor) -> Shift:
+    """Return the shift with that of dead channels set to zero; `alive` is (c,)."""
+    return Shift(*(torch.where(alive, value, 0) for value in shift))
+
+
 def paper_gate(shift: Shift, source: Stats, *, tau: float, lam: float) -> Reading:
     """Return d = 1 - exp(-(1-tau)^2 * SUM_c delta^2 / (var_s + 1e-6)) and a = (1-tau) * (1 - lam * d).
 
@@ -96,6 +118,7 @@ def calibrated_gate(
     """Return D, about 1 for source-like samples, and a = floor + (ceiling - floor) * max(0, 1 - 1/D).
 
     If `shift` is the mean of several samples, `counts` (n, 1): it scatters by so much less, so D grows by it.
+    D is a mean over channels. One with an infinite spread, as dead channels have, is not counted.
 
     >>> shift = Shift(torch.full((1, 3), 2.0), torch.zeros(1, 3))
     >>> spread = Spread(torch.ones(3), torch.ones(3))
@@ -103,7 +126,8 @@ def calibrated_gate(
     Reading(distance=tensor([[2.]]), weight=tensor([[0.2500]]))
     """
     moved = shift.mean.square().div_(spread.mean).add_(shift.var.square().div_(spread.var))  # (n, c)
-    distance = moved.mean(1, keepdim=True).mul_(0.5)  # (n, 1)
+    counted = spread.mean.isfinite().sum().clamp_min_(1)
+    distance = moved.sum(1, keepdim=True).div_(counted).mul_(0.5)  # (n, 1)
     if counts is not None:
         distance = distance.mul_(counts)
     return Reading(distance, (1 - 1 / distance).clamp_min_(0).mul_(ceiling - floor).add_(floor))

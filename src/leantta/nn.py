@@ -68,7 +68,7 @@ class AdaptiveNorm(nn.Module):
                 f"{' or '.join(map(str, self.dims))}, got {tuple(x.shape)}"
             )
         source, gamma, beta = self._values(F.wide(x.dtype))
-        shift, counts = F.measure(x, source), None
+        shift, counts = F.shift_of_alive(F.measure(x, source), F.alive(source, self.eps)), None
         if self.remembered is not None:
             shift, counts = self.remembered.follow(shift, source)
         stats, reading = self.gate.statistics(

@@ -101,7 +101,7 @@ def graph_of(this: Case) -> Graph:
 
 def inlined(graph: Graph) -> Graph:
     (node,) = graph.nodes
-    nodes, constants = inline(node)
+    nodes, constants = inline(node, graph.constants)
     return Graph(
         tuple(nodes), {**graph.constants, **constants}, graph.tensors, graph.inputs, graph.outputs
     ).without_unused_constants()
@@ -188,9 +188,9 @@ def test_two_inlined_layers_share_no_name() -> None:
     this = case(PaperGate(), (3, 2, 2), 1)
     (node,) = graph_of(this).nodes
     other = Node(node.op, node.inputs, ("z", "z.distance"), node.attributes, "bn2", node.domain)
-    made = [name for n in (*inline(node)[0], *inline(other)[0]) for name in n.outputs]
+    made = [name for n in (*inline(node, {})[0], *inline(other, {})[0]) for name in n.outputs]
     assert len(set(made)) == len(made)
-    assert not set(inline(node)[1]) & set(inline(other)[1])
+    assert not set(inline(node, {})[1]) & set(inline(other, {})[1])
 
 
 @pytest.mark.parametrize("batch", [1, 2, 7])
@@ -237,7 +237,7 @@ def test_every_function_is_valid_and_called_by_name() -> None:
     node = graph_of(case(PaperGate(), (2, 2), 1)).nodes[0]
     assert is_norm(node)
     assert not is_norm(Node("AdaptiveNorm", (), ()))
-    assert [f.name for f in called((node, node, Node("Relu", ("a",), ("b",))))] == ["AdaptiveNorm"]
+    assert [f.name for f in called((node, node, Node("Relu", ("a",), ("b",))), {})] == ["AdaptiveNorm"]
 
 
 def run_int8(
@@ -258,6 +258,6 @@ def run_int8(
     node = Node(f"QLinear{this.op}", ("u", *constants), ("y", "distance"), attributes, "bn", LOCAL)
     tensors = {"u": whole, "y": whole, "distance": Tensor(FLOAT, (BATCH, 1))}
     graph = Graph((node,), constants, tensors, ("u",), ("y", "distance"))
-    onnx.checker.check_model(write_graph(graph, "g", called(graph.nodes)), full_check=True)
+    onnx.checker.check_model(write_graph(graph, "g", called(graph.nodes, graph.constants)), full_check=True)
     y, distance = run_graph(graph, integers, ["y", "distance"])
     return y, distance

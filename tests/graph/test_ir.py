@@ -173,7 +173,7 @@ def test_functions_are_written_with_the_graph_that_calls_them():
         ("input",),
         ("y", "y.distance"),
     )
-    model = write_graph(graph, "g", called(graph.nodes))
+    model = write_graph(graph, "g", called(graph.nodes, graph.constants))
     onnx.checker.check_model(model, full_check=True)
     assert [f.name for f in model.functions] == ["AdaptiveNorm"]
     assert {o.domain: o.version for o in model.opset_import} == {"": OPSET, LOCAL: 1}

@@ -91,7 +91,9 @@ def without_distance(graph: Graph, *, empty: bool) -> Graph:
 
 def bytes_of(graph: Graph, *, body: bool) -> bytes:
     """The graph as a file, with the bodies of its functions or without."""
-    return bytes(write_graph(graph, "g", called(graph.nodes) if body else ()).SerializeToString())
+    return bytes(
+        write_graph(graph, "g", called(graph.nodes, graph.constants) if body else ()).SerializeToString()
+    )
 
 
 def native(graph: Graph, path: str, *, body: bool = False, threads: int = 1) -> onnxruntime.InferenceSession:

@@ -88,6 +88,27 @@ def test_every_path_computes_what_the_body_does(op: str, dtype: DTypeLike, shape
 
 
 @typed
+def test_dead_channels_keep_the_source_statistics_by_every_path(op: str, dtype: DTypeLike) -> None:
+    ratio = layer_of(op, dtype, "odd map").values()["ratio"].copy()
+    dead = np.arange(0, ratio.size, 3)
+    ratio.reshape(-1)[dead] = 0
+    layer = layer_of(op, dtype, "odd map", constants={"ratio": ratio})
+    fixed = layer_of(op, dtype, "odd map", attributes={"low": 0.0, "room": 0.0})  # BatchNorm in eval mode
+    graph, inputs = layer.graph(), inputs_of(layer, 3)
+    wanted, plain = portable(graph).run(None, inputs), portable(fixed.graph()).run(None, inputs)
+    channels = 1 if op in FLOATS else -1
+    other = {**inputs, "u": inputs["u"].copy()}
+    np.moveaxis(other["u"], channels, 0)[dead] = inputs["u"].max()
+    for path in PATHS:
+        session = native(graph, path)
+        found = session.run(None, inputs)
+        assert_same(found, wanted, layer, share=TIES)
+        ends = [np.take(y, dead, channels) for y in (found[0], plain[0])]
+        assert_close(ends[0], ends[1], atol=1e-5 if op in FLOATS else 1)
+        assert_identical(session.run(None, other)[1:], found[1:])
+
+
+@typed
 def test_an_empty_batch_gives_empty_outputs(op: str, dtype: DTypeLike) -> None:
     layer = layer_of(op, dtype, "map")
     for path in PATHS:

@@ -90,7 +90,9 @@ def test_int8_operators_are_used(name: str, int8: Made) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_shapes_and_types_are_what_a_run_gives(name: str, int8: Made) -> None:
     _, written, inputs, _ = int8[name]
-    onnx.checker.check_model(write_graph(written, "int8", called(written.nodes)), full_check=True)
+    onnx.checker.check_model(
+        write_graph(written, "int8", called(written.nodes, written.constants)), full_check=True
+    )
     made = [out for node in written.nodes for out in node.outputs if out]
     assert set(made) <= set(written.tensors)
     shown = replace(written, outputs=tuple(made))

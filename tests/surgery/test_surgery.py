@@ -241,7 +241,7 @@ def spoilt(field: str, value: float) -> nn.Module:
             UnsupportedModelError,
             "'1'",
         ),
-        (spoilt("running_var", 0.0), BadStatisticsError, "'bn2' has 1 of 4"),
+        (spoilt("running_var", -1.0), BadStatisticsError, "'bn2' has 1 of 4"),
         (spoilt("running_var", float("nan")), BadStatisticsError, "'bn2'"),
         (spoilt("running_mean", float("inf")), BadStatisticsError, "'bn2'"),
         (

@@ -21,7 +21,9 @@ def seal(graph: Graph, info: Info) -> bytes:
         UnsupportedModelError: the graph is not valid ONNX.
     """
     blanks = {key: "0" * digits for key, digits in SEALS.items()}
-    model = write_graph(graph, info.model, called(graph.nodes), {INFO_KEY: write_info(info), **blanks})
+    model = write_graph(
+        graph, info.model, called(graph.nodes, graph.constants), {INFO_KEY: write_info(info), **blanks}
+    )
     try:
         onnx.checker.check_model(model, full_check=True)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as e:

@@ -10,13 +10,15 @@ gate keeps. For a gate that gives one weight `a` for a distance S, with constant
     S = SUM_c p * m^2  [+ SUM_c q * (v - r)^2]
     y = u * g + h,   g = gamma / sqrt(1 + a * (v - r)),   h = beta - g * a * m
 
-is the function of `leantta.functional`.
+is the function of `leantta.functional`. A dead channel has r = 0, which no other has. That tells the function
+to take m and v - r as zero, so that y = gamma * u + beta.
 """
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as nnf
 
+from leantta import functional as F
 from leantta.errors import UnsupportedModelError
 from leantta.graph.functions import SHARED
 from leantta.graph.ir import LOCAL
@@ -48,9 +50,11 @@ class UnitNorm(nn.Module):
         ones = torch.ones_like(var)
         self.register_buffer("gamma", _float(ones if layer.weight is None else layer.weight.detach()))
         self.register_buffer("beta", _float(ones * 0 if layer.bias is None else layer.bias.detach()))
-        self.register_buffer("ratio", _float(var / scale))
+        is_alive = F.alive(F.Stats(layer.running_mean, layer.running_var), layer.eps)
+        self.register_buffer("ratio", _float(torch.where(is_alive, var / scale, 0)))
         for key, value in self.gate.unit_constants(var, scale, layer.constants()).items():
-            self.register_buffer(key, _float(value))
+            per_channel = value.shape == var.shape
+            self.register_buffer(key, _float(torch.where(is_alive, value, 0) if per_channel else value))
 
     def forward(self, u: Tensor) -> Tensor:
         """Mark the place of the layer in the graph."""

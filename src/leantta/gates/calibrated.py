@@ -144,7 +144,8 @@ class CalibratedGate(Gate):
         self, var: Tensor, scale: Tensor, constants: Mapping[str, Tensor]
     ) -> dict[str, Tensor]:
         """Return p and q of D = SUM_c p * m^2 + q * (v - r)^2, m and v being mean and variance of u."""
-        share = 0.5 / len(var)
+        del var
+        share = 0.5 / max(1, int(constants["mean_spread"].isfinite().sum()))  # dead channels do not count
         return {
             "mean_weight": share * scale / constants["mean_spread"].double(),
             "var_weight": share * scale**2 / constants["var_spread"].double(),

@@ -55,7 +55,8 @@ class Operator:
     """How ONNX computes a gate: pieces of a function's body, in ONNX's own text.
 
     A layer's input u is normalised by the source statistics already. A body starts with its mean `mean` and
-    variance `var`, `squared_mean` and `excess`, the variance less that of the source; it ends with
+    variance `var`, `squared_mean` and `excess`, the variance less that of the source. In dead channels (see
+    `leantta.functional.alive`) all four are zero. It ends with
 
         y = gamma * (u - moved_mean) / sqrt(new_var) + beta
 
@@ -117,7 +118,10 @@ class Source(Protocol):
         """Where to report how far a step of that name is."""
 
     def spreads(self) -> Mapping[str, Spread]:
-        """Return how single images scatter around the source statistics, for each layer."""
+        """Return how single images scatter around the source statistics, for each layer.
+
+        The spread of a dead channel is infinite.
+        """
 
     def adapting(self, gate: Gate, constants: Constants) -> nn.Module:
         """Return the model as planned, with this gate in its layers."""
@@ -205,7 +209,7 @@ class Gate:
         """Return the distance of each input and the weight that one such input has, each (n, 1).
 
         `constants` are the layer's. Where `shift` is the mean of several inputs, `counts` (n, 1) says of how
-        many.
+        many. In dead channels (see `leantta.functional.alive`) the shift is zero, and `source.var` may be.
         """
         del shift, source, constants, counts
         raise SettingError(f"the {self.name} gate is not known here, so no layer can follow it")
@@ -227,7 +231,8 @@ class Gate:
         """Return the statistics (n, c) to normalise each input with, and what the gate saw and decided.
 
         They are blended by the weight of `reading`. A gate that does otherwise has its own, and may need the
-        BatchNorm's `eps`. `mixture_variance` adds the variance between source and input.
+        BatchNorm's `eps`; it must leave dead channels (see `leantta.functional.alive`) at the source's.
+        `mixture_variance` adds the variance between source and input.
         """
         from leantta.functional import blend, weight_of_many
 
@@ -248,7 +253,7 @@ class Gate:
         """Return the operator's constants for u = (x - mu_s) / sqrt(scale).
 
         `var` are the source variances and `scale` the same with eps, each (c,) in float64; `constants` are
-        the layer's.
+        the layer's. Where a constant has one value per channel, that of a dead channel becomes zero.
         """
         del var, scale, constants
         return {}

@@ -14,6 +14,9 @@ point, or those of each channel. `native/` has the kernel.
 Inputs are u, already normalised by the source statistics (see `leantta.export.prepare`), and constants per
 channel; outputs are y and, for each sample, the distance S before the gate saturates it, (n, 1).
 
+A channel whose `ratio` is 0 is dead (see `leantta.functional.alive`): its mean and variance count as those of
+the source. Only functions that are called with such channels have operators for it.
+
 Every operator of a body costs start-up time and memory once per layer, so a body has as few as possible:
 constants come in the shape in which they are used, and a product with `average`, (1, L) filled with 1 / L, is
 the fastest mean over channels-last positions.
@@ -34,7 +37,7 @@ from leantta.graph import depthwise
 from leantta.graph.ir import LOCAL, OPSET, Array, Node
 
 _OPEN_FLOAT = """
-    mean = ReduceMean (u, positions)
+    {mean} = ReduceMean (u, positions)
     square = Mul (u, u)
     mean_square = ReduceMean (square, positions)
     channels = Constant <value_ints = [1]> ()
@@ -42,15 +45,25 @@ _OPEN_FLOAT = """
 _OPEN_INT8 = """
     x = DequantizeLinear <axis = -1> (u, u_scale, u_zero)
     rows = Reshape (x, flat)
-    mean = MatMul (average, rows)
+    {mean} = MatMul (average, rows)
     square = Mul (rows, rows)
     mean_square = MatMul (average, square)
 """
 _SHIFT = """
     squared_mean = Mul (mean, mean)
     raw_var = Sub (mean_square, squared_mean)
-    var = Relu (raw_var)
+    {var} = Relu (raw_var)
+"""
+_EXCESS = """
     excess = Sub (var, ratio)
+"""
+_ALIVE_MEAN = """
+    is_alive = Cast <to = 9> (ratio)
+    nothing = Constant <value_float = 0.0> ()
+    mean = Where (is_alive, any_mean, nothing)
+"""
+_ALIVE_VAR = """
+    var = Where (is_alive, any_var, nothing)
 """
 _SCALE = """
     deviation = Sqrt (new_var)
@@ -88,17 +101,27 @@ def _function(
     return parser.parse_function(f"{head} ({', '.join(inputs)}) => ({outputs}) {{ {''.join(parts)} }}")
 
 
-def _float_function(operator: Operator, attributes: Sequence[str]) -> onnx.FunctionProto:
-    parts = (_OPEN_FLOAT, _SHIFT, operator.in_float, *_normalizing(operator, _CLOSE_FLOAT), _END_FLOAT)
+def _shift(opening: str, has_dead: bool) -> str:
+    """Return the pieces that set mean and variance; with dead channels, those of the source there."""
+    if not has_dead:
+        return opening.format(mean="mean") + _SHIFT.format(var="var") + _EXCESS
+    any_var = opening.format(mean="any_mean") + _ALIVE_MEAN + _SHIFT.format(var="any_var")
+    return any_var + _ALIVE_VAR + _EXCESS
+
+
+def _float_function(operator: Operator, attributes: Sequence[str], *, has_dead: bool) -> onnx.FunctionProto:
+    opening = _shift(_OPEN_FLOAT, has_dead)
+    parts = (opening, operator.in_float, *_normalizing(operator, _CLOSE_FLOAT), _END_FLOAT)
     inputs = ("u", "positions", *SHARED, *operator.constants)
     return _function(operator.name, attributes, inputs, "y, distance", *parts)
 
 
 def _int8_function(
-    operator: Operator, attributes: Sequence[str], *, adds: bool, hard_swish: bool
+    operator: Operator, attributes: Sequence[str], *, adds: bool, hard_swish: bool, has_dead: bool
 ) -> onnx.FunctionProto:
     inputs = ["u", "u_scale", "u_zero", "y_scale", "y_zero", "average", "flat", *SHARED, *operator.constants]
-    parts = [_OPEN_INT8, _SHIFT, operator.in_int8, *_normalizing(operator, _CLOSE), _NORMAL]
+    opening = _shift(_OPEN_INT8, has_dead)
+    parts = [opening, operator.in_int8, *_normalizing(operator, _CLOSE), _NORMAL]
     end = "normal"
     if adds:
         inputs += ["r", "r_scale", "r_zero"]
@@ -129,17 +152,17 @@ SHARED = ("gamma", "beta", "ratio")
 """What every layer has per channel; the constants of its gate come behind, in the order of the operator's."""
 
 
-def functions_of(gate: Gate) -> Mapping[str, onnx.FunctionProto]:
-    """Return all forms of a gate's operator by name, the float form first."""
-    return _forms(gate.operator, tuple(gate.attributes()))
+def functions_of(gate: Gate, *, has_dead: bool = False) -> Mapping[str, onnx.FunctionProto]:
+    """Return all forms of a gate's operator by name, the float form first; with or without dead channels."""
+    return _forms(gate.operator, tuple(gate.attributes()), has_dead)
 
 
 @cache
-def _forms(operator: Operator, attributes: tuple[str, ...]) -> Mapping[str, onnx.FunctionProto]:
+def _forms(operator: Operator, attributes: tuple[str, ...], has_dead: bool) -> dict[str, onnx.FunctionProto]:
     forms = [
-        _float_function(operator, attributes),
+        _float_function(operator, attributes, has_dead=has_dead),
         *(
-            _int8_function(operator, attributes, adds=adds, hard_swish=hard_swish)
+            _int8_function(operator, attributes, adds=adds, hard_swish=hard_swish, has_dead=has_dead)
             for adds in (False, True)
             for hard_swish in (False, True)
         ),
@@ -147,10 +170,11 @@ def _forms(operator: Operator, attributes: tuple[str, ...]) -> Mapping[str, onnx
     return {form.name: form for form in forms}
 
 
-FUNCTIONS: Mapping[str, onnx.FunctionProto] = {
-    name: form for kind in GATES.values() for name, form in functions_of(kind.default()).items()
-}
-"""All forms of the gates in the table."""
+_DEFAULTS = [kind.default() for kind in GATES.values()]
+_GATE_OF: Mapping[str, Gate] = {name: gate for gate in _DEFAULTS for name in functions_of(gate)}
+
+FUNCTIONS: Mapping[str, onnx.FunctionProto] = {n: functions_of(gate)[n] for n, gate in _GATE_OF.items()}
+"""All forms of the gates in the table, for layers without dead channels."""
 
 NORM = "Norm"
 
@@ -189,21 +213,37 @@ def distances(nodes: Sequence[Node]) -> tuple[str, ...]:
     return tuple(node.outputs[1] for node in nodes if is_norm(node))
 
 
-def called(nodes: Sequence[Node]) -> list[onnx.FunctionProto]:
-    """Return the functions that the nodes call."""
-    functions = {node.op: _function_of(node) for node in nodes if node.domain == LOCAL}
+def called(nodes: Sequence[Node], constants: Mapping[str, Array]) -> list[onnx.FunctionProto]:
+    """Return the functions that the nodes call; `constants` are the graph's.
+
+    Nodes of one name share a function, so one that has dead channels decides for all of them.
+    """
+    ours = [node for node in nodes if node.domain == LOCAL]
+    with_dead = {node.op for node in ours if _has_dead(node, constants)}
+    functions = {node.op: _function_of(node, node.op in with_dead) for node in ours}
     return [functions[name] for name in sorted(functions)]
 
 
-def _function_of(node: Node) -> onnx.FunctionProto:
-    if node.gate is not None:
-        return functions_of(node.gate)[node.op]
-    return depthwise.FUNCTION if node.op == depthwise.DEPTHWISE else FUNCTIONS[node.op]
+def _function_of(node: Node, has_dead: bool) -> onnx.FunctionProto:
+    if node.op == depthwise.DEPTHWISE:
+        return depthwise.FUNCTION
+    return functions_of(node.gate or _GATE_OF[node.op], has_dead=has_dead)[node.op]
 
 
-def inline(node: Node) -> tuple[list[Node], dict[str, Array]]:
-    """Return the standard operators that a node of ours stands for, named after it, and their constants."""
-    function = _function_of(node)
+def _has_dead(node: Node, constants: Mapping[str, Array]) -> bool:
+    """Tell whether a node of ours has dead channels, those with a ratio of zero."""
+    if not is_norm(node):
+        return False
+    ratio = constants.get(node.inputs[list(_function_of(node, False).input).index("ratio")])
+    return ratio is not None and not ratio.all()
+
+
+def inline(node: Node, constants: Mapping[str, Array]) -> tuple[list[Node], dict[str, Array]]:
+    """Return the standard operators that a node of ours stands for, named after it, and their constants.
+
+    `constants` are the graph's.
+    """
+    function = _function_of(node, _has_dead(node, constants))
     names = dict(zip(function.input, node.inputs, strict=True))
     names |= dict(zip(function.output, node.outputs, strict=True))
     return _expanded(function, names, node.attributes, f"{node.name}/{node.op}")

@@ -24,7 +24,7 @@ def open_graph(graph: Graph) -> ort.InferenceSession:
     options = ort.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = torch.get_num_threads()  # it takes all cores otherwise
-    raw = write_graph(graph, "graph", called(graph.nodes)).SerializeToString()
+    raw = write_graph(graph, "graph", called(graph.nodes, graph.constants)).SerializeToString()
     try:
         return ort.InferenceSession(raw, options, providers=["CPUExecutionProvider"])
     except Exception as e:

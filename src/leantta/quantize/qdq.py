@@ -71,7 +71,7 @@ def inlined(graph: Graph) -> Graph:
     nodes: list[Node] = []
     constants: dict[str, Array] = dict(graph.constants)
     for node in graph.nodes:
-        inner, values = inline(node) if is_norm(node) else ([node], {})
+        inner, values = inline(node, graph.constants) if is_norm(node) else ([node], {})
         nodes += inner
         constants |= values
     return replace(graph, nodes=tuple(nodes), constants=constants)

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from leantta.errors import BadStatisticsError, NoBatchNormError, UnsupportedModelError
-from leantta.functional import Stats
+from leantta.functional import Stats, alive
 from leantta.nn import AdaptiveNorm, AdaptiveNorm1d, AdaptiveNorm2d, AdaptiveNorm3d
 
 ADAPTIVE: Mapping[type[nn.Module], type[AdaptiveNorm]] = {
@@ -63,7 +63,7 @@ def batchnorms(model: nn.Module) -> dict[str, BatchNorm]:
     Raises:
         UnsupportedModelError: the model is scripted, or a layer keeps no running statistics.
         NoBatchNormError: there is no BatchNorm.
-        BadStatisticsError: running statistics are not finite, or a variance is not above zero.
+        BadStatisticsError: running statistics are not finite, or a variance is negative.
     """
     if not isinstance(model, nn.Module):
         raise UnsupportedModelError(f"a torch.nn.Module is needed, got {type(model).__name__}")
@@ -94,6 +94,11 @@ def source_stats(layer: BatchNorm) -> Stats:
     return Stats(layer.running_mean, layer.running_var)
 
 
+def dead_channels(layer: BatchNorm) -> int:
+    """Return how many channels of the layer are dead (see `leantta.functional.alive`)."""
+    return int((~alive(source_stats(layer), layer.eps)).sum())
+
+
 def affine(layer: BatchNorm) -> tuple[torch.Tensor, torch.Tensor]:
     """Return scale and offset in float64, each (c,): BatchNorm in eval mode is scale * x + offset."""
     source = source_stats(layer)
@@ -117,8 +122,13 @@ def _check(name: str, layer: BatchNorm) -> None:
         raise BadStatisticsError(
             f"{name!r} has running statistics that are NaN or infinite; the checkpoint is damaged"
         )
-    if not bool((var > 0).all()):
+    if bool((var < 0).any()):
         raise BadStatisticsError(
-            f"{name!r} has {int((var <= 0).sum())} of {len(var)} running variances not above zero, so the "
-            "distance to the source is undefined; set them to a small positive value or prune the channels"
+            f"{name!r} has {int((var < 0).sum())} of {len(var)} running variances below zero; "
+            "the checkpoint is damaged"
+        )
+    if not bool((var + layer.eps > 0).all()):
+        raise BadStatisticsError(
+            f"{name!r} has running variances of zero and an eps of {layer.eps}, so it divides by zero; "
+            "give it an eps above zero"
         )

@@ -33,6 +33,7 @@ def observe(
 ) -> dict[str, F.Spread]:
     """Return, per BatchNorm, the mean squared shift of single images: s_mu and s_var, each (c,).
 
+    They are infinite in dead channels (see `leantta.functional.alive`): no shift is large there.
     `images` are as the model takes them: one tensor (n, ...) or an iterable of batches.
 
     Raises:
@@ -87,11 +88,15 @@ def observe_all(
                 ) from e
             done += len(batch)
             progress(done, total)
-    spreads = {
-        name: F.Spread(*((value / counts[name]).clamp_min(FLOOR).float() for value in squares))
-        for name, squares in sums.items()
-    }
+    spreads = {name: _spread(norms[name], squares, counts[name]) for name, squares in sums.items()}
     return Observed(spreads, joined(scores))
+
+
+def _spread(norm: BatchNorm, squares: list[Tensor], count: int) -> F.Spread:
+    """Return the means of sums of squares over so many images, infinite in dead channels."""
+    is_alive = F.alive(source_stats(norm), norm.eps)
+    means = ((value / count).clamp_min(FLOOR).float() for value in squares)
+    return F.Spread(*(value.masked_fill(~is_alive, torch.inf) for value in means))
 
 
 def scores_of(output: Any) -> Tensor | None:
@@ -115,8 +120,16 @@ def batches_of(images: Tensor | Iterable[Tensor]) -> list[Tensor]:
 
 
 def shifts(field: Mapping[str, F.Spread], source: Mapping[str, F.Spread]) -> dict[str, float]:
-    """Return how far each layer shifts in the field: the calibrated gate's D, about 1 on source images."""
-    return {
-        name: 0.5 * float((there.mean / source[name].mean).mean() + (there.var / source[name].var).mean())
-        for name, there in field.items()
-    }
+    """Return how far each layer shifts in the field: the calibrated gate's D, about 1 on source images.
+
+    Dead channels do not count; a layer that has no other does not shift.
+    """
+    return {name: _shift(there, source[name]) for name, there in field.items()}
+
+
+def _shift(field: F.Spread, source: F.Spread) -> float:
+    is_alive = source.mean.isfinite()
+    if not bool(is_alive.any()):
+        return 0.0
+    means, variances = (there[is_alive] / here[is_alive] for there, here in zip(field, source, strict=True))
+    return 0.5 * float(means.mean() + variances.mean())

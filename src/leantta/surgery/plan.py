@@ -1,5 +1,6 @@
 """What surgery would do to each BatchNorm, and why: decided here, done in `leantta.surgery.apply`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -10,7 +11,7 @@ from leantta.gates.gate import Constants
 from leantta.gates.table import DEFAULT_WITHOUT_IMAGES
 from leantta.surgery.adaptation import DEFAULT_LAYERS, Adaptation, Selector, select
 from leantta.surgery.flow import FUSABLE, Flow, Inputs, Visit, flow_of
-from leantta.surgery.layers import BatchNorm, adaptive_type, batchnorms, unwrap
+from leantta.surgery.layers import BatchNorm, adaptive_type, batchnorms, dead_channels, unwrap
 from leantta.tables import render
 
 ONE_VALUE = "sees one value per channel, which has no variance"
@@ -104,7 +105,7 @@ def plan(
     chosen = set(select(asked.layers, able))
     rows = [_decide(name, norm, run, model, name in chosen, name in able) for name, norm in reached.items()]
     rows += [_unreached(name, norm) for name, norm in norms.items() if name not in reached]
-    return Plan(tuple(rows), _notes(run), asked)
+    return Plan(tuple(rows), (*_notes(run), *_note_on_dead(norms)), asked)
 
 
 def _decide(name: str, norm: BatchNorm, run: Flow, model: nn.Module, chosen: bool, able: bool) -> Row:
@@ -186,4 +187,16 @@ def _notes(run: Flow) -> tuple[str, ...]:
         return ()
     return (
         f"{run.functional} functional batch_norm calls belong to no BatchNorm module and stay as they are",
+    )
+
+
+def _note_on_dead(norms: Mapping[str, BatchNorm]) -> tuple[str, ...]:
+    """Return a line that counts dead channels, if there are any."""
+    dead = [count for norm in norms.values() if (count := dead_channels(norm))]
+    if not dead:
+        return ()
+    channels = sum(norm.num_features for norm in norms.values())
+    return (
+        f"{sum(dead)} of {channels} channels, in {len(dead)} of {len(norms)} layers, are dead: they hardly "
+        "varied in training, so they keep the source statistics and count in no distance",
     )
