@@ -209,13 +209,13 @@ CAMERA = Library(
         "exposure": Disturbance(
             "light", exposure, "brightness", "A power; black and white stay as they are."
         ),
-        "veil": Disturbance("light", veil, "fog", "Even, and of any grey; fog comes in bright clouds."),
+        "veil": Disturbance("light", veil, "contrast", "Towards any grey, not the image's own mean."),
         "lamp": Disturbance("light", lamp, "brightness", "One side gets lighter, the other darker."),
         "vignette": Disturbance("light", vignette, "brightness", "Corners get darker, the centre stays."),
         "colour_cast": Disturbance("colour", colour_cast, "saturate", "Whole channels move, not saturation."),
         "fade": Disturbance("colour", fade, "saturate", "The grey that colours go to is a random mix."),
         "grain": Disturbance(
-            "noise", grain, "gaussian_noise", "Uniform, with grains of several pixels or grey."
+            "noise", grain, "gaussian_noise", "Evenly spread values; grains may be large or grey."
         ),
         "banding": Disturbance("noise", banding, "gaussian_noise", "Whole rows or columns move together."),
         "dead_pixels": Disturbance(
@@ -223,7 +223,7 @@ CAMERA = Library(
         ),
         "box_blur": Disturbance("blur", box_blur, "defocus_blur", "A rectangle instead of a disc."),
         "ghost": Disturbance("blur", ghost, "motion_blur", "Two images, and nothing between them."),
-        "coarse": Disturbance("blur", coarse, "pixelate", "Smooth between pixels; no squares appear."),
+        "coarse": Disturbance("blur", coarse, "gaussian_blur", "A tent instead of a bell."),
         "few_levels": Disturbance(
             "digital", few_levels, "jpeg_compression", "Values are rounded, not waves."
         ),

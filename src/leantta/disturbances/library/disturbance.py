@@ -6,7 +6,7 @@ A library is a table of one modality; `leantta.disturbances.library.tables` has 
 
 where `raindrops(images, strengths, random)` returns changed copies: as many, of the same shape, type and
 device. It draws from `random` alone and changes each image by its own strength, from 0 (as good as nothing)
-to 1 (more than any test has), whatever the other images are.
+to 1 (as much as the strongest test, or more), whatever the other images are.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping

@@ -75,7 +75,7 @@ def pitch(x: Tensor, strengths: Tensor, random: Generator) -> Tensor:
 
 
 def echo(x: Tensor, strengths: Tensor, random: Generator) -> Tensor:
-    """Let sound die away slowly, after a delay, and high bands less than low ones."""
+    """Add a tail that begins late, dies away slowly and is dull."""
     frames, bands = x.shape[2:]
     seconds = (0.3 + 2 * strengths) * (0.7 + 0.3 * uniform(x, random))
     delay = 1 + torch.floor(4 * uniform(x, random))
@@ -85,7 +85,7 @@ def echo(x: Tensor, strengths: Tensor, random: Generator) -> Tensor:
     tilt = _decibels(-10 * uniform(x, random, 1) * counted(x, bands) / bands)  # (n, bands)
     before = _power(x)
     tail = fading[:, None] @ before * tilt[:, None, None]
-    return _levelled(before + beside(_rising(strengths, 5.0), x) * tail, x)
+    return _levelled(before + beside(6 * strengths, x) * tail, x)
 
 
 def comb(x: Tensor, strengths: Tensor, random: Generator) -> Tensor:
@@ -97,11 +97,11 @@ def comb(x: Tensor, strengths: Tensor, random: Generator) -> Tensor:
 
 
 def faint(x: Tensor, strengths: Tensor, random: Generator) -> Tensor:
-    """Record up to 40 dB too quietly, over the recorder's noise, and leave it so."""
+    """Record up to 30 dB too quietly, over the recorder's noise, and leave it so."""
     frames, bands = x.shape[2:]
     slope = _decibels(6 * smooth_curves(x, random, bands, waves=2))[:, None, None]
     noise = RECORDER**2 * beside(strengths**2, x) * slope * _flicker(x, random, frames, bands)
-    return _features(_power(x) * beside(_decibels(-40 * strengths), x) + noise)
+    return _features(_power(x) * beside(_decibels(-30 * strengths), x) + noise)
 
 
 def flatten(x: Tensor, strengths: Tensor, random: Generator) -> Tensor:
@@ -113,7 +113,7 @@ def flatten(x: Tensor, strengths: Tensor, random: Generator) -> Tensor:
 
 def swell(x: Tensor, strengths: Tensor, random: Generator) -> Tensor:
     """Let the sound become louder and quieter, slowly."""
-    course = _decibels(20 * strengths[:, None] * smooth_curves(x, random, x.shape[2], waves=8))  # (n, frames)
+    course = _decibels(15 * strengths[:, None] * smooth_curves(x, random, x.shape[2], waves=8))  # (n, frames)
     return _levelled(_power(x) * course[:, None, :, None], x)
 
 
@@ -126,10 +126,10 @@ def dropped_frames(x: Tensor, strengths: Tensor, random: Generator) -> Tensor:
 
 
 def holes(x: Tensor, strengths: Tensor, random: Generator) -> Tensor:
-    """Silence up to 40 % of the bands of each frame, the quietest first."""
-    del random
+    """Weaken up to 40 % of the bands of each frame towards silence, the quietest first."""
     rank = x.argsort(3).argsort(3)
-    return torch.where(rank < 0.4 * beside(strengths, x) * x.shape[3], math.log(FLOOR), x)
+    left = x + (0.1 + 0.6 * uniform(x, random, 1, 1, 1)) * (math.log(FLOOR) - x)
+    return torch.where(rank < 0.4 * beside(strengths, x) * x.shape[3], left, x)
 
 
 def _power(x: Tensor) -> Tensor:
@@ -150,12 +150,12 @@ def _with_noise(x: Tensor, noise: Tensor, strengths: Tensor) -> Tensor:
     """Add noise of these powers, its mean in proportion to the clip's by the strength."""
     before = _power(x)
     ratio = before.mean((2, 3), keepdim=True) / noise.mean((2, 3), keepdim=True)
-    return _levelled(before + beside(_rising(strengths, LOUDEST), x) * ratio * noise, x)
+    return _levelled(before + beside(_rising(strengths), x) * ratio * noise, x)
 
 
-def _rising(strengths: Tensor, most: float) -> Tensor:
-    """Return powers that grow by `DECADES` with the strength, from 0 to `most`."""
-    return most * torch.expm1(strengths * DECADES * math.log(10)) / (10**DECADES - 1)
+def _rising(strengths: Tensor) -> Tensor:
+    """Return powers that grow by `DECADES` with the strength, from 0 to `LOUDEST`."""
+    return LOUDEST * torch.expm1(strengths * DECADES * math.log(10)) / (10**DECADES - 1)
 
 
 def _decibels(level: Tensor) -> Tensor:
@@ -165,7 +165,7 @@ def _decibels(level: Tensor) -> Tensor:
 
 def _flicker(x: Tensor, random: Generator, frames: int, bands: int) -> Tensor:
     """Draw how the power of noise differs from frame to frame and band to band: (n, 1, frames, bands)."""
-    return (1 + 0.5 * normal(x, random, 1, frames, bands)) ** 2
+    return torch.exp(0.5 * normal(x, random, 1, frames, bands))
 
 
 def _centres_hz(x: Tensor) -> Tensor:
@@ -182,13 +182,13 @@ SOUND = Library(
         "clicks": Disturbance("noise", clicks, "background", "Single frames in all bands."),
         "muffle": Disturbance("filter", muffle, "phone", "A smooth random curve; no band with steep ends."),
         "pitch": Disturbance("filter", pitch, "", "No test moves frequencies."),
-        "echo": Disturbance("room", echo, "reverberation", "A late, dull tail of powers, not of the wave."),
+        "echo": Disturbance("room", echo, "reverberation", "Smooth, without single echoes, and later."),
         "comb": Disturbance("room", comb, "reverberation", "One early reflection; nothing lasts longer."),
         "faint": Disturbance("level", faint, "gain", "The clip stays quiet, and the noise is not white."),
         "flatten": Disturbance("level", flatten, "clipping", "A power of the bands; no overtones appear."),
         "swell": Disturbance("level", swell, "gain", "The level moves within the clip, without noise."),
         "dropped_frames": Disturbance("gaps", dropped_frames, "", "No test loses parts of a clip."),
-        "holes": Disturbance("gaps", holes, "low_bit_rate", "Quiet bands vanish instead of getting noisy."),
+        "holes": Disturbance("gaps", holes, "low_bit_rate", "Quiet bands fade instead of getting noisy."),
     },
     axes=4,
     least=math.log(FLOOR),
