@@ -1,16 +1,16 @@
-"""TTN (Lim et al., 2023): a weight per channel between the source's statistics and the batch's, learnt before.
+"""TTN (Lim et al., 2023): statistics between the source's and the batch's, by a weight per channel.
 
     mu  = alpha mu_b  + (1 - alpha) mu_s
     var = alpha var_b + (1 - alpha) var_s + alpha (1 - alpha) (mu_b - mu_s)^2
 
-Nothing learns in the stream, and nothing is remembered from one batch to the next. The weights are found once,
-on source images, before the first prediction:
+Nothing learns in the stream, and nothing is remembered from one batch to the next. The weights are found
+once, on source images, before the first prediction:
 
 1. The prior says which channels a shift of the images moves. For an image and a changed view of it, take the
    gradient of the cross-entropy in the channel's scale and offset, with the source's statistics:
 
        d = 1 - mean over images of cos(gradient of the image, gradient of the view)
-       prior = ((d - min d) / (max d - min d))^2                     min and max over all channels of all layers
+       prior = ((d - min d) / (max d - min d))^2            min and max over all channels of all layers
 
 2. alpha begins as the prior. Adam descends, on views of the source images,
 
@@ -19,8 +19,9 @@ on source images, before the first prediction:
    while everything else is fixed; after each step, alpha is brought back into [0, 1].
 
 The labels are the model's own decisions on the unchanged source images, so that the method needs none; on
-images that the model was trained with they are next to the true ones. An image without a gradient in a channel,
-where no value passes a ReLU for one, has no cosine there and is left out of that channel's mean.
+images that the model was trained with most of them are right. An image without a gradient in a channel, where
+no value passes a ReLU for one, has no cosine there and is left out of that channel's mean; the prior of a
+channel without any cosine is 0.
 """
 
 from copy import deepcopy
@@ -74,7 +75,7 @@ class InterpolatedNorm(SourceNorm):
 
 
 class NormOfRows(SourceNorm):
-    """A BatchNorm with a scale and an offset for each row of a batch, which so have gradients of their own."""
+    """A BatchNorm with a scale and an offset for each row of a batch, so that each has its own gradient."""
 
     scales: Tensor  # (n, c)
     offsets: Tensor  # (n, c)
@@ -91,7 +92,7 @@ class NormOfRows(SourceNorm):
 
 
 class Ttn(Baseline[TtnConfig]):
-    """Normalizes each batch between the source's statistics and its own, by weights learnt on source images."""
+    """Normalizes each batch between the source's statistics and its own, by weights learnt before."""
 
     _alpha: list[Tensor] | None = None  # of the source model, so it outlives a reset
 
@@ -152,10 +153,11 @@ def interpolated(source: Stats, batch: Stats, alpha: Tensor) -> Stats:
     return Stats(mean, torch.lerp(source.var, batch.var, alpha) + between)
 
 
-def prior_of(
-    network: nn.Module, images: Tensor, labels: Tensor, generator: torch.Generator
-) -> list[Tensor]:
-    """Return how much a shift moves each channel, (c,) of each BatchNorm, between 0 and 1; uses up the network."""
+def prior_of(network: nn.Module, images: Tensor, labels: Tensor, generator: torch.Generator) -> list[Tensor]:
+    """Return how much a shift moves each channel, between 0 and 1, (c,) of each BatchNorm of the network.
+
+    The network's BatchNorms are exchanged, so it should be a copy.
+    """
     norms = replace_norms(network, NormOfRows)
     sizes = [len(norm.weight) for norm in norms]
     total = torch.zeros(sum(sizes), dtype=torch.float64)
@@ -168,17 +170,19 @@ def prior_of(
         has_cosine = lengths > 0
         total += torch.where(has_cosine, 1 - cosines, 0).sum(0)
         count += has_cosine.sum(0)
-    return list(squared_share(total / count.clamp_min(1)).float().split(sizes))
+    return list(squared_share(total / count).float().split(sizes))
 
 
 def squared_share(distances: Tensor) -> Tensor:
-    """Return where each distance is between the smallest, 0, and the largest, 1, squared.
+    """Return where each distance is between the smallest, 0, and the largest, 1, squared; 0 if it is NaN.
 
-    >>> squared_share(torch.tensor([1.0, 2.0, 3.0]))
-    tensor([0.0000, 0.2500, 1.0000])
+    >>> squared_share(torch.tensor([1.0, 2.0, 3.0, torch.nan]))
+    tensor([0.0000, 0.2500, 1.0000, 0.0000])
     """
-    low, high = distances.aminmax()
-    return ((distances - low) / (high - low).clamp_min(torch.finfo(distances.dtype).tiny)).square()
+    known = distances[distances.isfinite()]
+    if not len(known) or known.min() == known.max():
+        return torch.zeros_like(distances)
+    return ((distances - known.min()) / (known.max() - known.min())).square().nan_to_num(0)
 
 
 def _gradients(network: nn.Module, norms: list[NormOfRows], x: Tensor, labels: Tensor) -> Tensor:
