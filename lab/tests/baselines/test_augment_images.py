@@ -6,7 +6,16 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from leantta_lab.baselines.augment_images import GAIN, NOISE, augmented, blurred, grey, moved, turned_hue
+from leantta_lab.baselines.augment_images import (
+    GAIN,
+    NOISE,
+    augmented,
+    blurred,
+    grey,
+    moved,
+    recoloured,
+    turned_hue,
+)
 from reference import assert_close
 
 
@@ -24,10 +33,11 @@ def still(n=1, **changed):
     return {**{name: torch.full((n,), float(value)) for name, value in usual.items()}, "mirrored": mirrored}
 
 
-def test_views_are_images_and_every_row_draws_for_itself():
+@pytest.mark.parametrize("view", [augmented, recoloured])
+def test_views_are_images_and_every_row_draws_for_itself(view):
     x = images(1).expand(8, 3, 12, 10)
     before = x.clone()
-    views = augmented(x, drawn())
+    views = view(x, drawn())
     assert views.shape == x.shape
     assert views.isfinite().all()
     assert views.min() >= 0
@@ -38,12 +48,13 @@ def test_views_are_images_and_every_row_draws_for_itself():
             assert (views[i] - views[j]).abs().mean() > 0.01, (i, j)
 
 
-def test_views_follow_the_generator_alone():
+@pytest.mark.parametrize("view", [augmented, recoloured])
+def test_views_follow_the_generator_alone(view):
     torch.manual_seed(1)
-    first = augmented(images(), drawn(5))
+    first = view(images(), drawn(5))
     torch.manual_seed(2)
-    assert torch.equal(augmented(images(), drawn(5)), first)
-    assert not torch.equal(augmented(images(), drawn(6)), first)
+    assert torch.equal(view(images(), drawn(5)), first)
+    assert not torch.equal(view(images(), drawn(6)), first)
 
 
 @pytest.mark.parametrize("fill", [0.0, 1.0, 0.5])
@@ -53,15 +64,27 @@ def test_images_of_one_colour_stay_finite(fill):
     assert (views[:, 0] - views[:, 1]).abs().max() < 10 * NOISE  # grey stays grey
 
 
+@pytest.mark.parametrize("view", [augmented, recoloured])
 @pytest.mark.parametrize("shape", [(500, 2, 40), (500, 1, 6, 8), (500, 20), (500, 4, 5, 5)])
-def test_what_is_no_image_gets_noise_and_gain(shape):
+def test_what_is_no_image_gets_noise_and_gain(shape, view):
     x = 7 * torch.randn(shape, generator=drawn(1)) - 30
-    views = augmented(x, drawn())
+    views = view(x, drawn())
     gain = views.flatten(1).norm(dim=1) / x.flatten(1).norm(dim=1)
     assert GAIN[0] - 0.01 < gain.min() < GAIN[0] + 0.01
     assert GAIN[1] - 0.01 < gain.max() < GAIN[1] + 0.01
     rest = views.flatten(1) - x.flatten(1) * gain[:, None]
     assert 0.9 < rest.std() / (NOISE * 7) < 1.1
+
+
+def test_recoloured_images_are_sometimes_grey_inverted_and_mirrored():
+    ramp = torch.linspace(0.2, 0.4, 8).expand(3, 8, 8) + torch.tensor([0.1, 0.0, 0.2]).view(3, 1, 1)
+    views = recoloured(ramp.expand(1000, 3, 8, 8), drawn())
+    is_grey = (views[:, 0] - views[:, 1]).abs().amax((1, 2)) < 1e-6
+    is_inverted = views.mean((1, 2, 3)) > 0.62  # of the ramp's 0.4, times 1.4 at most
+    falls = (views[..., -1] < views[..., 0]).all(2).all(1)
+    assert 0.15 < is_grey.float().mean() < 0.25
+    assert 0.1 < is_inverted.float().mean() < 0.25
+    assert 0.4 < falls.float().mean() < 0.6  # by a mirror or by an inversion
 
 
 def test_hues_turn_as_in_the_standard_library():

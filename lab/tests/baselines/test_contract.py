@@ -31,6 +31,7 @@ BUSY: Settings = {
         "fisher_images": 100,
         "pruned": 0.4,
     },
+    "ttn": {"source_images": 100, "steps": 3, "batch": 32, "learning_rate": 0.05},
 }
 
 # Another value for every field of every method; a field without one fails its test.
@@ -99,6 +100,14 @@ OTHER: Settings = {
         "fisher_images": 50,
         "pruned": 0.9,
         "skip_below": 0.5,
+        "seed": 1,
+    },
+    "ttn": {
+        "source_images": 50,
+        "steps": 4,
+        "batch": 16,
+        "learning_rate": 0.1,
+        "prior_weight": 3.0,
         "seed": 1,
     },
 }

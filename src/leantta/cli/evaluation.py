@@ -88,7 +88,7 @@ def evaluation(
               FILE.onnx        what `leantta convert` made; needs no torch
     \b
     Baselines: bn_batch, alpha_bn, tent, eata, cotta, realistic_tta, sar, rotta, note, lame, sita,
-              intent, mecta; settings as in eata:recommended (default: paper), tent:learning_rate=0.01.
+              intent, mecta, ttn; settings as in eata:recommended (default: paper), tent:learning_rate=0.01.
               They depend on --batch-size and on the order of the stream.
     \b
     Examples:

@@ -1,7 +1,8 @@
 """Random views of inputs, all at once: every row draws for itself.
 
 An image (three channels, between 0 and 1) changes its colours, is turned, moved, scaled, mirrored, blurred
-and gets some noise. What is no image has neither colours nor a left and right: it gets noise and gain.
+and gets some noise; or it changes its colours and is mirrored, no more. What is no image has neither colours
+nor a left and right: it gets noise and gain.
 """
 
 import math
@@ -22,22 +23,42 @@ BLUR = (0.001, 0.5)  # the bell's deviation in pixels, over five of them
 NOISE = 0.005
 GAIN = (0.9, 1.1)
 LUMA = (0.299, 0.587, 0.114)
+COLOUR = (0.6, 1.4)  # brightness, contrast and saturation of a recoloured image
+RARELY = 0.2
+"""How likely it is that a recoloured image loses its colours, and that it is inverted."""
 
 
 def augmented(x: Tensor, generator: torch.Generator) -> Tensor:
     """Return a random view of each row of x (n, c, *positions)."""
-    if x.dim() == 4 and x.shape[1] == 3:
-        return _view_of_images(x, generator)
+    return _view_of_images(x, generator) if _are_images(x) else _view_of_signals(x, generator)
+
+
+def recoloured(x: Tensor, generator: torch.Generator) -> Tensor:
+    """Return a random view of each row of x (n, c, *positions) in which an image keeps its shapes.
+
+    Its brightness, contrast and saturation change, it may be made grey or inverted, and it may be mirrored.
+    """
+    if not _are_images(x):
+        return _view_of_signals(x, generator)
+    x = _coloured(x.clamp(0, 1), COLOUR, COLOUR, COLOUR, generator)
+    chance = (0.0, 1.0)
+    x = torch.where(_uniform(chance, x, generator) < RARELY, grey(x), x)
+    x = torch.where(_uniform(chance, x, generator) < RARELY, 1 - x, x)
+    return torch.where(_uniform(chance, x, generator) < 0.5, x.flip(3), x)
+
+
+def _are_images(x: Tensor) -> bool:
+    return x.dim() == 4 and x.shape[1] == 3
+
+
+def _view_of_signals(x: Tensor, generator: torch.Generator) -> Tensor:
     gain = _uniform(GAIN, x, generator)
     spread = x.flatten(1).std(1, correction=0).view(gain.shape)
     return x * gain + NOISE * spread * torch.randn(x.shape, generator=generator)
 
 
 def _view_of_images(x: Tensor, generator: torch.Generator) -> Tensor:
-    x = x.clamp(0, 1)
-    x = (x * _uniform(BRIGHTNESS, x, generator)).clamp_(0, 1)
-    x = _mixed(grey(x).mean((2, 3), keepdim=True), x, _uniform(CONTRAST, x, generator))
-    x = _mixed(grey(x), x, _uniform(SATURATION, x, generator))
+    x = _coloured(x.clamp(0, 1), BRIGHTNESS, CONTRAST, SATURATION, generator)
     x = turned_hue(x, _uniform(HUE, x, generator))
     x = x.pow(_uniform(GAMMA, x, generator))
     x = moved(
@@ -50,6 +71,19 @@ def _view_of_images(x: Tensor, generator: torch.Generator) -> Tensor:
     )
     x = blurred(x, _uniform(BLUR, x, generator))
     return x.add_(torch.randn(x.shape, generator=generator), alpha=NOISE).clamp_(0, 1)
+
+
+def _coloured(
+    x: Tensor,
+    brightness: tuple[float, float],
+    contrast: tuple[float, float],
+    saturation: tuple[float, float],
+    generator: torch.Generator,
+) -> Tensor:
+    """Return images with their brightness, contrast and saturation changed by factors between two bounds."""
+    x = (x * _uniform(brightness, x, generator)).clamp_(0, 1)
+    x = _mixed(grey(x).mean((2, 3), keepdim=True), x, _uniform(contrast, x, generator))
+    return _mixed(grey(x), x, _uniform(saturation, x, generator))
 
 
 def _uniform(bounds: tuple[float, float], x: Tensor, generator: torch.Generator) -> Tensor:

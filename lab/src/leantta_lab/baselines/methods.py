@@ -26,6 +26,7 @@ from leantta_lab.baselines.rotta import Rotta, RottaConfig
 from leantta_lab.baselines.sar import Sar, SarConfig
 from leantta_lab.baselines.sita import Sita, SitaConfig
 from leantta_lab.baselines.tent import Tent, TentConfig
+from leantta_lab.baselines.ttn import Ttn, TtnConfig
 
 DEFAULT_PRESET = "paper"
 """LeanTTA's paper, not the method's own; methods that are not in it have this preset too, as published."""
@@ -132,6 +133,11 @@ BASELINES: Mapping[str, BaselineEntry] = {
         make=Mecta,
         presets={"paper": _mecta},
     ),
+    "ttn": BaselineEntry(
+        summary="statistics between the source's and the batch's, by a weight per channel learnt before",
+        make=Ttn,
+        presets={"paper": lambda _: TtnConfig()},
+    ),
 }
 
 
@@ -207,3 +213,4 @@ LAME = _method("lame")
 SITA = _method("sita")
 INTENT = _method("intent")
 MECTA = _method("mecta")
+TTN = _method("ttn")

@@ -13,7 +13,7 @@ CORRUPTING_SECONDS = 0.0013
 class Cost(NamedTuple):
     """Seconds to get ready, and per image at batch 1 and in larger batches."""
 
-    ready: float  # EATA's half a minute is shared by the runs that one process does in a row
+    ready: float  # EATA's half a minute and TTN's two are shared by the runs of one process
     single: float
     batched: float
 
@@ -28,6 +28,7 @@ COSTS: Mapping[str, Mapping[str, Cost]] = {
         "realistic_tta": Cost(1, 0.036, 0.012),
         "cotta": Cost(1, 0.300, 0.220),
         "cotta, 1 view": Cost(1, 0.060, 0.025),
+        "ttn": Cost(20, 0.024, 0.008),
     },
     "mobilenet_v2": {
         "none": Cost(1, 0.014, 0.009),
@@ -38,6 +39,7 @@ COSTS: Mapping[str, Mapping[str, Cost]] = {
         "realistic_tta": Cost(1, 0.036, 0.016),
         "cotta": Cost(1, 0.300, 0.350),
         "cotta, 1 view": Cost(1, 0.065, 0.040),
+        "ttn": Cost(25, 0.024, 0.011),
     },
     "motion_cnn": {
         "none": Cost(1, 0.0008, 0.0003),
@@ -48,6 +50,7 @@ COSTS: Mapping[str, Mapping[str, Cost]] = {
         "realistic_tta": Cost(1, 0.003, 0.001),
         "cotta": Cost(1, 0.020, 0.005),
         "cotta, 1 view": Cost(1, 0.008, 0.002),
+        "ttn": Cost(2, 0.002, 0.0006),
     },
 }
 

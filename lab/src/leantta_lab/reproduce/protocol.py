@@ -22,7 +22,11 @@ IMAGES: Mapping[str, Mapping[Scale, int]] = {
 }
 """Of each cell or step of a stream of images."""
 
-QUICKLY: Mapping[str, str] = {"cotta": "augmentations=1", "eata": "fisher_images=500"}
+QUICKLY: Mapping[str, str] = {
+    "cotta": "augmentations=1",
+    "eata": "fisher_images=500",
+    "ttn": "source_images=250:steps=16",
+}
 """What methods that take long are told when it must be quick; in full they have the paper's settings."""
 
 
@@ -32,7 +36,9 @@ class TableRow:
 
     label: str
     variant: str  # the batch size, int8, which layers
-    method: str  # `eata`, `cotta` and `realistic_tta` stand for the settings of the scale and the stream
+    method: (
+        str  # `eata`, `cotta`, `ttn` and `realistic_tta` stand for the settings of the scale and the stream
+    )
     batch_size: int = BATCH_OF_STATELESS
     half: int | None = None  # 0 or 1: it runs over twice as many inputs, and counts this half of them
 
@@ -75,8 +81,9 @@ BASELINES: Mapping[str, str] = {
     "Tent": "tent:paper",
     "EATA": "eata",
     "CoTTA": "cotta",
+    "TTN": "ttn",
 }
-"""The methods that the paper compares with, by its names for them."""
+"""The methods that the paper compares with, by its names for them, and TTN, which it does not have."""
 
 
 def batched(*labels: str, sizes: Sequence[int] = (1,)) -> tuple[TableRow, ...]:

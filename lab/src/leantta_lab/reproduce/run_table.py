@@ -28,8 +28,8 @@ NOT_RUN = "not run"
 ONE_RUN = "Accuracy in %; ± is half the 95 % interval of one run."
 PAPER = "In brackets: the paper's value."
 QUICK_SETTINGS = (
-    "CoTTA looks at one random view of an input instead of 32 at this scale, and EATA takes its Fisher "
-    "information from 500 training inputs instead of 2,000."
+    "CoTTA looks at one random view of an input instead of 32 at this scale, EATA takes its Fisher "
+    "information from 500 training inputs instead of 2,000, and TTN learns on 250 instead of 1,000."
 )
 ONE_BY_ONE = "None and LeanTTA see each image by itself, so that their batch size decides nothing."
 

@@ -40,6 +40,7 @@ MOTION_ROWS = (
     NONE_INT8,
     *batched("RealisticTTA", "Tent", "EATA", "CoTTA"),
     *batched("Tent", "EATA", sizes=(16, 64)),
+    *batched("TTN", sizes=(1, 64)),
     LEAN,
     LEAN_ALL,
     LEAN_INT8,
