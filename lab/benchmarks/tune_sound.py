@@ -76,6 +76,7 @@ def loaded(data: Dataset) -> Loaded:
         std=info.std,
         classes=info.outputs,
         source=lambda count: SOUND.inputs(data.samples[:count]),
+        modality=SOUND.name,
     )
     return Loaded(MODEL, data, sha256_of(find_weights(MODEL, DATASET)), subject)
 

@@ -25,6 +25,10 @@ DISTANCE_EPS = 1e-6
 DEAD_BELOW = 1e-3
 """A channel whose source variance is at most this part of the BatchNorm's eps is dead."""
 
+SMALLEST = 1e-30
+MOST_SEEN, MOST_MOVED = 4.0, 3.0
+"""Limits of logarithms of variances: what the shift filter sees, and what it answers."""
+
 
 class Stats(NamedTuple):
     """Mean and variance per channel: (c,) of the source, (n, c) once blended."""
@@ -45,6 +49,14 @@ class Spread(NamedTuple):
 
     mean: Tensor  # s_mu
     var: Tensor  # s_var
+
+
+class Filter(NamedTuple):
+    """What the shift filter of a layer keeps; r is its rank."""
+
+    into: Tensor  # (2c, r): the directions of shift that it knows
+    back: Tensor  # (r, 2c): what each of them moves
+    weight: Tensor  # (r,): what each of them counts in the distance
 
 
 class Reading(NamedTuple):
@@ -131,6 +143,46 @@ def calibrated_gate(
     if counts is not None:
         distance = distance.mul_(counts)
     return Reading(distance, (1 - 1 / distance).clamp_min_(0).mul_(ceiling - floor).add_(floor))
+
+
+def features(shift: Shift, source: Stats, eps: float) -> Tensor:
+    """Return what the shift filter sees of each sample, (n, 2c): moved means, then logarithms of variances.
+
+        f = [ (mu_t - mu_s) / sqrt(var_s + eps),  log((var_t + eps) / (var_s + eps)) ]
+
+    >>> source = Stats(torch.zeros(1), torch.tensor([9.0]))
+    >>> features(Shift(torch.tensor([[3.0]]), torch.tensor([[0.0]])), source, eps=0.0)
+    tensor([[1., 0.]])
+    """
+    scale = source.var + eps
+    grown = (shift.var / scale).clamp_min(SMALLEST - 1)
+    return torch.cat([shift.mean * scale.rsqrt(), torch.log1p(grown).clamp(-MOST_SEEN, MOST_SEEN)], 1)
+
+
+def filtered(seen: Tensor, parts: Filter, *, shrink: float = 0.0) -> tuple[Tensor, Reading]:
+    """Return which part c of the features f (n, 2c) is shift, and the distance S and weight a of each sample.
+
+        z = f into;   S = SUM_r weight * z^2;   a = max(0, 1 - shrink / S);   c = a z back
+
+    >>> parts = Filter(torch.eye(2), 0.5 * torch.eye(2), torch.full((2,), 0.5))
+    >>> filtered(torch.tensor([[2.0, 0.0]]), parts)
+    (tensor([[1., 0.]]), Reading(distance=tensor([[2.]]), weight=tensor([[1.]])))
+    """
+    along = seen @ parts.into  # (n, r)
+    distance = (along.square() @ parts.weight).unsqueeze(1)
+    weight = (1 - shrink / distance.clamp_min(SMALLEST)).clamp_min(0)
+    return (weight * along) @ parts.back, Reading(distance, weight)
+
+
+def moved(source: Stats, answer: Tensor, eps: float) -> Stats:
+    """Return the source statistics moved by the answer (n, 2c) of a shift filter; each is (n, c).
+
+    mu = mu_s + sqrt(var_s + eps) * c_mean;   var + eps = (var_s + eps) * exp(c_var)
+    """
+    scale = source.var + eps
+    of_mean, of_var = answer.chunk(2, 1)
+    grown = of_var.clamp(-MOST_MOVED, MOST_MOVED).exp()
+    return Stats(torch.addcmul(source.mean, scale.sqrt(), of_mean), scale * grown - eps)
 
 
 def weight_of_many(weight: Tensor, counts: Tensor) -> Tensor:

@@ -53,7 +53,7 @@ from leantta.progress import Bar
     show_default=True,
     help="What follows a sound that is too short; as in training.",
 )
-@click.option("--images", default=512, show_default=True, help="Calibration inputs to use, at most.")
+@click.option("--images", default=1000, show_default=True, help="Calibration inputs to use, at most.")
 @click.option(
     "--mean", help="Mean per channel of the training images, 0 to 1, by comma. Default: the dataset's."
 )

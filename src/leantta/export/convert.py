@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from leantta.data.logmel import Filling
+from leantta.disturbances.copies import Disturbances
 from leantta.errors import ArtifactError, SettingError
 from leantta.evaluate.predictor import decided
 from leantta.export.artifact import seal, versions
@@ -106,7 +107,7 @@ def convert(
     output, asked = Path(output), gate_of(gate)
     with replacing(output) as part:  # first, so that a bad place shows before the work is done
         source = read_source(calibration, statistics_of(mean, std), sound, options.input)
-        adapted = adapt_source(model, source.inputs, layers, asked, progress)
+        adapted = adapt_source(model, source.inputs, layers, asked, progress, source.disturbances())
         traced = trace_adapted(adapted.model, adapted.plan, source.inputs, CHECKED, progress("trace"))
         _check_classes(classes, traced.scores.shape[1])
         quantized = quantize(traced.graph, source, options, progress)
@@ -123,7 +124,11 @@ def convert(
             layers=traced.layers,
             plan=_planned(adapted.plan),
             shift=checked.shift,
-            calibration={"images": len(source.given), "observer": options.observer},
+            calibration={
+                "images": len(source.given),
+                "observer": options.observer,
+                **({} if adapted.plan.report is None else adapted.plan.report.numbers()),
+            },
             ranges={key: (_short(low), _short(high)) for key, (low, high) in quantized.ranges.spans.items()},
             selftest=checked.selftest,
             versions=versions(),
@@ -162,12 +167,17 @@ class Adapted:
 
 
 def adapt_source(
-    model: nn.Module, inputs: Floats, layers: Selector, gate: Gate, progress: Bars = lambda _: silent
+    model: nn.Module,
+    inputs: Floats,
+    layers: Selector,
+    gate: Gate,
+    progress: Bars = lambda _: silent,
+    disturbances: Disturbances | None = None,
 ) -> Adapted:
     """Return a copy of the model that adapts, its gate fitted to source inputs as the model takes them."""
     example = torch.from_numpy(inputs[:2].copy())
     asked = plan(model, example, Adaptation(layers=layers, gate=gate))
-    fitted = fit(model, asked, torch.from_numpy(inputs), progress=progress)
+    fitted = fit(model, asked, torch.from_numpy(inputs), disturbances=disturbances, progress=progress)
     return Adapted(apply(model, fitted), fitted)
 
 

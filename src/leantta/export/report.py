@@ -61,7 +61,8 @@ class Conversion:
             rows.append(["accuracy", said])
         if self.empty:
             rows.append(["note", f"{len(self.empty)} tensors stayed zero, e.g. {self.empty[0]}"])
-        return render(["", "result"], rows)
+        table = render(["", "result"], rows)
+        return table if self.plan.report is None else f"{self.plan.report}\n\n{table}"
 
 
 def _in_float(those: Sequence[InFloat], operators: int) -> str:

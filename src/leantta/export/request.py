@@ -47,7 +47,7 @@ class Request:
     layers: Selector = DEFAULT_LAYERS
     gate: Gate = DEFAULT_GATE
     options: FileOptions = FileOptions()
-    images: int = 512  # calibration images to use, at most
+    images: int = 1000  # calibration images to use, at most
     size: tuple[int, int] | None = None  # height and width of the input, for image files
     mean: PerChannel | None = None
     std: PerChannel | None = None

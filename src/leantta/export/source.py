@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from leantta.data.logmel import BANDS, SAMPLE_RATE, Filling, clip_samples
+from leantta.disturbances.copies import Disturbances, disturbances_of
 from leantta.errors import DataError, SettingError
 from leantta.export.preprocessing import normalized, standardized
 from leantta.graph.ir import Array
@@ -45,6 +46,13 @@ class Source:
             return None
         mean, std = np.asarray(self.info.mean), np.asarray(self.info.std)
         return float((-mean / std).min()), float(((1 - mean) / std).max())
+
+    def disturbances(self) -> Disturbances | None:
+        """Return what may happen to such inputs; None if nothing is known of them."""
+        modality = "image" if self.info.is_image else "sound" if self.info.sound is not None else None
+        return disturbances_of(
+            torch.from_numpy(self.inputs), modality=modality, mean=self.info.mean, std=self.info.std
+        )
 
     def selftest_input(self) -> tuple[Array, Array]:
         """Return a made-up input (1, ...) as it is given to a session, and as it enters the graph."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from leantta.errors import SettingError
-from leantta.gates.gate import Constants, Gate, Operator, Source, setting
+from leantta.gates.gate import Fitted, Gate, Operator, Source, setting
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -103,7 +103,7 @@ class CalibratedGate(Gate):
             return replace(self, ceiling=asked.ceiling) == asked
         return self == asked
 
-    def fit(self, source: Source) -> tuple[CalibratedGate, Constants]:
+    def fit(self, source: Source) -> Fitted:
         """Return the gate with the largest ceiling that keeps its budget, and the spreads of the layers.
 
         A model that decides nothing keeps the ceiling.
@@ -113,18 +113,18 @@ class CalibratedGate(Gate):
             for name, spread in source.spreads().items()
         }
         if self.budget is None:
-            return self, spreads
+            return Fitted(self, spreads)
         progress = source.progress("ceiling")
         for place, part in enumerate(PARTS):
             progress(place, len(PARTS))
             tried = replace(self, ceiling=round(self.floor + part * (self.ceiling - self.floor), 6))
             cost = source.cost(tried, spreads)
             if cost is None:
-                return self, spreads
+                return Fitted(self, spreads)
             if cost <= self.budget:
                 break
         progress(len(PARTS), len(PARTS))
-        return tried, spreads
+        return Fitted(tried, spreads)
 
     def reading(
         self, shift: Shift, source: Stats, constants: Mapping[str, Tensor], counts: Tensor | None

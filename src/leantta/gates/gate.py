@@ -21,6 +21,7 @@ from leantta.errors import SettingError
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+    from leantta.disturbances.copies import Copies
     from leantta.functional import Reading, Shift, Spread, Stats
     from leantta.progress import Progress
 
@@ -28,6 +29,24 @@ Constants = Mapping[str, Mapping[str, "Tensor"]]
 """What a gate keeps for each layer: by the layer's name, then by the constant's."""
 
 AnyGate = TypeVar("AnyGate", bound="Gate")
+
+
+class Report(Protocol):
+    """What fitting found, for people and for the metadata of a file."""
+
+    def __str__(self) -> str:
+        """Return a table and lines about it."""
+
+    def numbers(self) -> dict[str, Any]:
+        """Return what is worth keeping, as JSON has it."""
+
+
+class Fitted(NamedTuple):
+    """A gate as it fits a model; layers that it has no constants for do not adapt if it needs any."""
+
+    gate: Gate
+    constants: Constants
+    report: Report | None = None
 
 
 class Setting(NamedTuple):
@@ -126,6 +145,16 @@ class Source(Protocol):
     def adapting(self, gate: Gate, constants: Constants) -> nn.Module:
         """Return the model as planned, with this gate in its layers."""
 
+    def adapting_only(self, gate: Gate, constants: Constants) -> nn.Module:
+        """Return the model with this gate in the layers that have constants, and all else as it was."""
+
+    def copies(self, inputs: Tensor, seed: int) -> Copies:
+        """Return disturbed copies of inputs.
+
+        Raises:
+            SettingError: nothing is known that disturbs such inputs.
+        """
+
     def cost(self, gate: Gate, constants: Constants) -> float | None:
         """Return the accuracy that the model expects to lose with this gate; None if it decides nothing."""
 
@@ -140,6 +169,7 @@ class Gate:
     name: ClassVar[str]  # in files, options and the text of a method
     summary: ClassVar[str]  # for the help of --gate
     needs_images: ClassVar[bool] = False  # it has to be fitted on source images
+    images: ClassVar[int] = 512  # how many of them are usual
     constants: ClassVar[tuple[str, ...]] = ()  # what it keeps for each layer, as buffers of these names
     operator: ClassVar[Operator]
 
@@ -198,10 +228,10 @@ class Gate:
         """Tell whether this is the gate that was asked for, but for what fitting changes."""
         return self == asked
 
-    def fit(self: AnyGate, source: Source) -> tuple[AnyGate, Constants]:
+    def fit(self, source: Source) -> Fitted:
         """Return the gate as it fits the model, and its constants for each layer that adapts."""
         del source
-        return self, {}
+        return Fitted(self, {})
 
     def reading(
         self, shift: Shift, source: Stats, constants: Mapping[str, Tensor], counts: Tensor | None

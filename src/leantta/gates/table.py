@@ -4,10 +4,11 @@ from collections.abc import Mapping
 
 from leantta.errors import SettingError
 from leantta.gates.calibrated import CalibratedGate
+from leantta.gates.filter import FilterGate
 from leantta.gates.gate import Fields, Gate, UnknownGate
 from leantta.gates.paper import PaperGate
 
-GATES: Mapping[str, type[Gate]] = {"paper": PaperGate, "calibrated": CalibratedGate}
+GATES: Mapping[str, type[Gate]] = {"paper": PaperGate, "calibrated": CalibratedGate, "filter": FilterGate}
 
 DEFAULT_GATE = CalibratedGate.default()
 """Where source images are at hand. A gate whose floor or ceiling is given is taken as it is."""

@@ -134,6 +134,7 @@ def on_torch(
         std=info.std,
         classes=info.outputs,
         source=lambda count: info.modality.inputs(training()[:count]),
+        modality=info.modality.name,
     )
     weights_sha256 = checkpoint_sha256(model, dataset, weights)
     return [

@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 import torch
 from torch import Tensor
 
+from leantta.disturbances.copies import disturbances_of
 from leantta.errors import DataError, LeanTTAError, SettingError
 from leantta.evaluate.predictor import Predictor
 from leantta.gates.gate import Gate
@@ -106,7 +107,11 @@ def _build(subject: SourceModel, asked: Adaptation) -> Predictor:
     with torch.no_grad():
         decisions = plan(subject.model, subject.example, asked)
         if asked.gate.needs_images:
-            decisions = fit(subject.model, decisions, _source_images(subject, asked.gate))
+            images = _source_images(subject, asked.gate)
+            disturbances = disturbances_of(
+                images, modality=subject.modality, mean=subject.mean, std=subject.std
+            )
+            decisions = fit(subject.model, decisions, images, disturbances=disturbances)
         lean = apply(subject.model, decisions)
     if asked.memory is None:
         return subject.predictor(lean)
@@ -115,7 +120,7 @@ def _build(subject: SourceModel, asked: Adaptation) -> Predictor:
 
 def _source_images(subject: SourceModel, gate: Gate) -> Tensor:
     try:
-        return subject.calibration()
+        return subject.calibration(gate.images)
     except LeanTTAError as e:
         free = next(name for name, each in GATES.items() if not each.needs_images)
         raise DataError(

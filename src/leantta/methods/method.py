@@ -12,9 +12,6 @@ from leantta.errors import DataError
 from leantta.evaluate.predictor import Inputs, Logits, Predictor
 from leantta.surgery.adaptation import Adaptation
 
-CALIBRATION_IMAGES = 512
-"""How many training images the calibrated gate sees."""
-
 
 class TorchPredictor:
     """Runs a model that holds no state: what it says of an input depends on that input alone."""
@@ -62,14 +59,15 @@ class SourceModel:
     std: Sequence[float]
     classes: int  # the number of logits
     source: Callable[[int], Inputs]  # so many training inputs, as a stream gives them
+    modality: str = "image"
 
     def predictor(self, model: nn.Module) -> TorchPredictor:
         """Return a model, in the place of this one, as a predictor."""
         return TorchPredictor(model, mean=self.mean, std=self.std)
 
-    def calibration(self) -> Tensor:
-        """Return source images as the model takes them."""
-        return self.predictor(self.model).normalized(np.ascontiguousarray(self.source(CALIBRATION_IMAGES)))
+    def calibration(self, count: int) -> Tensor:
+        """Return so many source images as the model takes them."""
+        return self.predictor(self.model).normalized(np.ascontiguousarray(self.source(count)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from torch import Tensor, nn
 
+from leantta.disturbances.copies import Disturbances
 from leantta.errors import NoLayerMatchedError, SettingError
 from leantta.functional import wide
 from leantta.gates.gate import Constants, Gate
@@ -27,7 +28,7 @@ from leantta.surgery.layers import (
     unwrap,
 )
 from leantta.surgery.observe import batches_of
-from leantta.surgery.plan import Action, Plan, plan
+from leantta.surgery.plan import Action, Plan, Row, plan
 
 
 def adapt(
@@ -75,11 +76,14 @@ def fit(
     plan: Plan,
     images: Tensor | Iterable[Tensor],
     *,
+    disturbances: Disturbances | None = None,
     progress: Callable[[str], Progress] = lambda _: silent,
 ) -> Plan:
     """Return the plan with its gate fitted to the model on source images, and the gate's constants per layer.
 
-    `images` are as the model takes them, one tensor or batches. A gate that needs none stays as it is.
+    `images` are as the model takes them, one tensor or batches. A gate that needs none stays as it is. The
+    shift filter is fitted on disturbed copies of them; without `disturbances` on such as suit their shape. It
+    may leave layers out: those are fused.
 
     Raises:
         DataError: there are no images, or some are not finite.
@@ -93,9 +97,31 @@ def fit(
         tried = replace(asked, gate=gate, memory=None)
         return apply(model, replace(plan, adaptation=tried, constants=constants))
 
-    source = SourceImages(unwrap(model), layers, batches_of(images), adapting, progress)
-    gate, constants = asked.gate.fit(source)
-    return replace(plan, adaptation=replace(asked, gate=gate), constants=constants)
+    def adapting_only(gate: Gate, constants: Constants) -> nn.Module:
+        tried = replace(asked, gate=gate, memory=None)
+        rows = tuple(
+            row if row.name in constants else replace(row, action=Action.KEEP, untouched=True)
+            for row in plan.rows
+        )
+        return apply(model, replace(plan, rows=rows, adaptation=tried, constants=constants))
+
+    source = SourceImages(
+        unwrap(model), layers, batches_of(images), adapting, adapting_only, progress, disturbances
+    )
+    gate, constants, report = asked.gate.fit(source)
+    rows = tuple(_left_out(row) if _is_left_out(row, gate, constants) else row for row in plan.rows)
+    return replace(plan, rows=rows, adaptation=replace(asked, gate=gate), constants=constants, report=report)
+
+
+def _is_left_out(row: Row, gate: Gate, constants: Constants) -> bool:
+    """Tell whether a layer was to adapt and fitting decided against it."""
+    return row.action is Action.ADAPT and gate.needs_images and row.name not in constants
+
+
+def _left_out(row: Row) -> Row:
+    """Return the row of a layer that does not adapt after all."""
+    action = Action.KEEP if row.producer is None else Action.FUSE
+    return replace(row, action=action, reason="adapting it does not help")
 
 
 def apply(model: nn.Module, plan: Plan) -> nn.Module:

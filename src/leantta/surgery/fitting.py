@@ -15,6 +15,8 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
+from leantta.disturbances.copies import Copies, Disturbances, disturbances_of
+from leantta.errors import SettingError
 from leantta.functional import Spread, two_scores
 from leantta.gates.gate import Constants, Gate
 from leantta.progress import Progress
@@ -30,14 +32,34 @@ class SourceImages:
         layers: Sequence[str],
         batches: Sequence[Tensor],
         adapting: Callable[[Gate, Constants], nn.Module],
+        adapting_only: Callable[[Gate, Constants], nn.Module],
         progress: Callable[[str], Progress],
+        disturbances: Disturbances | None = None,
     ) -> None:
-        """Take `adapting`, which returns the model as planned with a gate and its constants in its layers."""
+        """Take `adapting`, which returns the model as planned with a gate and its constants in its layers.
+
+        `adapting_only` returns one in which layers without constants are as they were. Without `disturbances`
+        those that suit the shape of the images are taken.
+        """
         self.model = model
         self.layers = layers
         self.batches = batches
         self.adapting = adapting
+        self.adapting_only = adapting_only
         self.progress = progress
+        self.disturbances = disturbances or disturbances_of(batches[0])
+
+    def copies(self, inputs: Tensor, seed: int) -> Copies:
+        """Return disturbed copies of inputs.
+
+        Raises:
+            SettingError: nothing is known that disturbs such inputs.
+        """
+        if self.disturbances is None:
+            raise SettingError(
+                f"no disturbances are known for inputs {tuple(inputs.shape[1:])}; pass disturbances="
+            )
+        return self.disturbances.copies(inputs, seed)
 
     @cached_property
     def _observed(self) -> Observed:

@@ -7,7 +7,7 @@ from enum import Enum
 from torch import nn
 
 from leantta.errors import NoLayerMatchedError
-from leantta.gates.gate import Constants
+from leantta.gates.gate import Constants, Report
 from leantta.gates.table import DEFAULT_WITHOUT_IMAGES
 from leantta.surgery.adaptation import DEFAULT_LAYERS, Adaptation, Selector, select
 from leantta.surgery.flow import FUSABLE, Flow, Inputs, Visit, flow_of
@@ -47,6 +47,7 @@ class Plan:
     notes: tuple[str, ...] = ()
     adaptation: Adaptation = Adaptation()
     constants: Constants = field(default_factory=dict, repr=False, compare=False)  # the gate's, once fitted
+    report: Report | None = field(default=None, repr=False, compare=False)  # what fitting found
 
     def named(self, action: Action) -> list[str]:
         """Return the names of the layers with that action, in execution order."""

@@ -29,7 +29,7 @@ from leantta_lab.reproduce.target import Job, Setting
 if TYPE_CHECKING:
     from leantta.surgery.adaptation import Selector
 
-CALIBRATION_IMAGES = 512
+CALIBRATION_IMAGES = 1000
 
 
 def accuracy_job(*runs: Run) -> Job:

@@ -63,10 +63,11 @@ class Library(Mapping[str, Disturbance]):
 
 
 class Mixed(NamedTuple):
-    """Disturbed copies of samples, and the place in the library of each one's (first) disturbance, (n,)."""
+    """Disturbed copies of samples, and the places in the library of what was done to each."""
 
     samples: Tensor
-    disturbance: Tensor
+    disturbance: Tensor  # (n,)
+    second: Tensor  # (n,), -1 where there was none
 
 
 class _Choice(NamedTuple):
@@ -148,7 +149,7 @@ def mixed(
     _check_samples(samples, library)
     first, then = _choices(len(samples), library, asked, second, random)
     once = _each_disturbed(samples, library, first, random)
-    return Mixed(_each_disturbed(once, library, then, random), first.places)
+    return Mixed(_each_disturbed(once, library, then, random), first.places, then.places)
 
 
 def _choices(

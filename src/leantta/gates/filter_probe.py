@@ -1,0 +1,83 @@
+"""What a model shows while its filters are fitted: the features that layers see, and its scores."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from leantta import functional as F
+
+AT_ONCE = 64
+
+Hook = Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], None]
+
+
+class _ReachedError(Exception):
+    """All that was to be seen has been; the rest of the model need not run."""
+
+
+def seen_features(
+    model: nn.Module, layers: Sequence[str], inputs: Tensor, *, calls: int | None = None
+) -> dict[str, Tensor]:
+    """Return the features that BatchNorms see, (n * calls, 2c): image by image, then call by call.
+
+    A shared layer is called more than once. With `calls` given, the model is left after so many of the last
+    layer, so that early layers are quick.
+    """
+    found: dict[str, list[Tensor]] = {name: [] for name in layers}
+    at_hand: dict[str, list[Tensor]] = {}
+
+    def hook(name: str, norm: nn.Module) -> Hook:
+        def keep(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            at_hand[name].append(_features(norm, args[0] if args else kwargs["input"]))
+            if name == layers[-1] and len(at_hand[name]) == calls:
+                raise _ReachedError
+
+        return keep
+
+    norms = {name: model.get_submodule(name) for name in layers}
+    handles = [norm.register_forward_pre_hook(hook(n, norm), with_kwargs=True) for n, norm in norms.items()]
+    with torch.inference_mode():
+        for batch in inputs.split(AT_ONCE):
+            at_hand = {name: [] for name in layers}
+            with suppress(_ReachedError):
+                model(batch)
+            for name, parts in at_hand.items():
+                found[name].append(torch.stack(parts, 1).flatten(0, 1))
+    for handle in handles:
+        handle.remove()
+    return {name: torch.cat(parts).clone() for name, parts in found.items()}
+
+
+def _features(norm: nn.Module, x: Tensor) -> Tensor:
+    mean, var, eps = norm.running_mean, norm.running_var, norm.eps
+    assert isinstance(mean, Tensor)  # a BatchNorm that surgery took
+    assert isinstance(var, Tensor)
+    assert isinstance(eps, float)
+    dtype = F.wide(x.dtype)
+    source = F.Stats(mean.to(dtype), var.to(dtype))
+    shift = F.shift_of_alive(F.measure(x, source), F.alive(source, eps))
+    return F.features(shift, source, eps).float()
+
+
+def scores(model: nn.Module, inputs: Tensor) -> Tensor | None:
+    """Return a score per class for each input, (n, k), two for a yes-no question; None if there are none."""
+    parts = []
+    with torch.inference_mode():
+        for batch in inputs.split(AT_ONCE):
+            out = model(batch)
+            if not isinstance(out, Tensor) or out.dim() != 2:
+                return None
+            parts.append(F.two_scores(out.float()) if out.shape[1] == 1 else out.float())
+    return torch.cat(parts).clone()
+
+
+def set_constants(model: nn.Module, name: str, constants: Mapping[str, Tensor]) -> None:
+    """Give the adapting layer of that name other constants."""
+    layer = model.get_submodule(name)
+    if isinstance(layer, nn.Sequential):  # it is followed by what its BatchNorm applied
+        layer = layer[0]
+    for key, value in constants.items():
+        setattr(layer, key, value)
