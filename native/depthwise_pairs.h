@@ -42,12 +42,12 @@ class PairTaps {
 
   LEANTTA_INLINE Sum bias() const { return bias_; }
 
-  template <class Positions, int kPhase>
+  template <class Positions>
   LEANTTA_INLINE void add(const std::uint8_t* const* x, Sum* sums) {
     for (int i = 0; i + 1 < kSize; i += 2)
-      add_pair<Positions, kPhase, 1>(V::words(x[i]), V::words(x[i + 1]), i / 2 * kSize, sums);
+      add_pair<Positions, 1>(V::words(x[i]), V::words(x[i + 1]), i / 2 * kSize, sums);
     const Words here = V::words(x[kSize - 1]);
-    add_pair<Positions, kPhase, 2>(before_, here, kSize / 2 * kSize, sums);
+    add_pair<Positions, 2>(before_, here, kSize / 2 * kSize, sums);
     before_ = here;
   }
 
@@ -57,11 +57,11 @@ class PairTaps {
 
  private:
   // Adds two taps, each a word of a pair, to the positions for which their number is a multiple of kEvery.
-  template <class Positions, int kPhase, int kEvery>
+  template <class Positions, int kEvery>
   LEANTTA_INLINE void add_pair(Words first, Words second, int pair, Sum* sums) const {
     const Words low = V::low(first, second), high = V::high(first, second);
-    for (int k = 0; k <= Positions::kOpen; ++k) {
-      const int tap = Positions::tap(kPhase, k);
+    for (int k = 0; k < kSize; ++k) {
+      const int tap = Positions::tap(k);
       if (tap < 0 || tap % kEvery) continue;
       const std::uint8_t* weights = pairs_ + (pair + tap / kEvery) * 2 * sizeof(Words);
       sums[k].half[0] = V::add_products(sums[k].half[0], low, V::load_words(weights));

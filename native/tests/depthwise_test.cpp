@@ -44,8 +44,9 @@ struct Case {
       layer.scale.push_back(scale * random.between(0.5, 2));
       layer.bias.push_back(static_cast<std::int32_t>(random.below(1ull << 32) >> random.below(32)));
     }
+    const int least = random.chance(0.8) ? -127 : -128;  // not every path has -128
     for (std::size_t i = 0; i < layer.height * layer.width * layer.channels; ++i)
-      layer.weights.push_back(static_cast<std::int8_t>(byte() - 128));
+      layer.weights.push_back(static_cast<std::int8_t>(std::max(byte() - 128, least)));
   }
 
   std::uint8_t byte() {
