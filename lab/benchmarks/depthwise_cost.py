@@ -2,8 +2,8 @@
 
     python lab/benchmarks/depthwise_cost.py [--output results/depthwise_cost.json]
 
-Every layer of MobileNetV2 at 32 pixels and of EfficientNet-Lite0 at 224 is a session of equal nodes beside one
-another, in one thread. The two take turns, and every raw value is kept. Their bytes are compared first.
+Every layer of MobileNetV2 at 32 pixels and of EfficientNet-Lite0 at 224 is a session of equal nodes beside
+one another, in one thread. The two take turns, and every raw value is kept. Their bytes are compared first.
 """
 
 import argparse
@@ -148,13 +148,15 @@ def main() -> None:
     for layer in LAYERS:
         took = measure(layer)
         rows.append({**asdict(layer), "us": took})
-        shape = f"{layer.side} x {layer.side} x {layer.channels}, {layer.kernel} x {layer.kernel} / {layer.stride}"
+        size = f"{layer.side} x {layer.side} x {layer.channels}"
+        shape = f"{size}, {layer.kernel} x {layer.kernel} / {layer.stride}"
         medians = "  ".join(f"{way} {statistics.median(values):8.2f} us" for way, values in took.items())
         print(f"{layer.network:20s} {shape:28s} {medians}  ratio {ratio(took):.3f}", flush=True)
     if chosen.output:
         command = " ".join(["python lab/benchmarks/depthwise_cost.py", *sys.argv[1:]])
         provenance = asdict(replace(provenance_now(), command=command))
-        write_json({"benchmark": "depthwise_cost", **provenance, "kernel": describe(), "layers": rows}, chosen.output)
+        measured = {"kernel": describe(), "layers": rows}
+        write_json({"benchmark": "depthwise_cost", **provenance, **measured}, chosen.output)
 
 
 if __name__ == "__main__":
