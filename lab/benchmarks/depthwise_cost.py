@@ -25,7 +25,7 @@ from leantta.records.provenance import provenance_now
 from leantta.runtime.kernel import describe, register
 
 NODES = 8
-ROUNDS, WARM_UP, LEAST_CALLS = 60, 10, 3
+ROUNDS, WARM_UP, CALLS = 24, 4, 2
 OURS, OWN = "ours", "onnxruntime"
 
 
@@ -125,10 +125,10 @@ def measure(layer: Layer) -> dict[str, list[float]]:
         for way, session in sessions.items():
             session.run(None, {"x": x})  # brings its memory back into the caches
             start = time.perf_counter()
-            for _ in range(LEAST_CALLS):
+            for _ in range(CALLS):
                 session.run(None, {"x": x})
             if number >= WARM_UP:
-                took[way].append((time.perf_counter() - start) * 1e6 / LEAST_CALLS / NODES)
+                took[way].append((time.perf_counter() - start) * 1e6 / CALLS / NODES)
     return took
 
 
