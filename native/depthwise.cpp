@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace leantta {
 namespace {
@@ -58,31 +59,42 @@ bool supports(const Depthwise&) { return true; }
 
 void pack(Depthwise&) {}
 
-std::size_t channel_of(std::size_t half, std::size_t i) { return 4 * half + i % 4 + i / 4 * 8; }
+// Values to be read by vectors, one after the other.
+class Packer {
+ public:
+  explicit Packer(std::vector<DepthwiseLine>& lines) : lines_(lines) {}
+
+  template <typename T>
+  void add(T value) {
+    if (at_ % sizeof(DepthwiseLine) == 0) lines_.emplace_back();
+    std::memcpy(lines_.back().bytes + at_ % sizeof(DepthwiseLine), &value, sizeof value);
+    at_ += sizeof value;
+  }
+
+ private:
+  std::vector<DepthwiseLine>& lines_;
+  std::size_t at_ = 0;
+};
 
 }  // namespace
 
-const DepthwisePath kScalarDepthwise = {supports, pack, rows};
+const DepthwisePath kScalarDepthwise = {"scalar", supports, pack, rows, nullptr};
 
-void pack_pairs(Depthwise& layer) {
+void pack_pairs(Depthwise& layer, std::size_t block) {
   const std::size_t size = layer.width, channels = layer.channels;
-  for (std::size_t c = 0; c < channels; c += kBlock) {
-    const std::size_t start = std::min(c, channels - kBlock);
-    DepthwiseBlock block;
-    for (std::size_t half = 0; half < 2; ++half)
-      for (std::size_t i = 0; i < kBlock / 2; ++i) {
-        block.bias[half][i] = layer.bias[start + channel_of(half, i)];
-        block.scale[half][i] = layer.scale[start + channel_of(half, i)];
-      }
-    layer.blocks.push_back(block);
+  std::vector<std::size_t> order;  // the channels of a block
+  for (std::size_t half = 0; half < 2; ++half)
+    for (std::size_t i = 0; i < block / 2; ++i) order.push_back(4 * half + i % 4 + i / 4 * 8);
+  Packer packer(layer.packed);
+  for (std::size_t c = 0; c < channels; c += block) {
+    const std::size_t start = std::min(c, channels - block);
+    for (const std::size_t channel : order) packer.add(layer.bias[start + channel]);
+    for (const std::size_t channel : order) packer.add(layer.scale[start + channel]);
     const auto add = [&](const std::int8_t* first, const std::int8_t* second) {
-      DepthwisePair pair;
-      for (std::size_t half = 0; half < 2; ++half)
-        for (std::size_t i = 0; i < kBlock / 2; ++i) {
-          pair.weights[half][2 * i] = first ? first[channel_of(half, i)] : 0;
-          pair.weights[half][2 * i + 1] = second[channel_of(half, i)];
-        }
-      layer.pairs.push_back(pair);
+      for (const std::size_t channel : order) {
+        packer.add<std::int16_t>(first ? first[channel] : 0);
+        packer.add<std::int16_t>(second[channel]);
+      }
     };
     const auto tap = [&](std::size_t i, std::size_t j) { return &layer.weights[(i * size + j) * channels + start]; };
     for (std::size_t i = 0; i + 1 < size; i += 2)

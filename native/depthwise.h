@@ -13,17 +13,9 @@ struct OrtCustomOp;
 
 namespace leantta {
 
-constexpr std::size_t kBlock = 16;  // channels that vectors compute together
-
-// What they read. Each half has the channels that `unpack` puts there: 0 .. 3 and 8 .. 11, then 4 .. 7 and 12 .. 15.
-struct alignas(64) DepthwiseBlock {
-  std::int32_t bias[2][kBlock / 2];
-  float scale[2][kBlock / 2];
-};
-
-// Two taps of a block, side by side for each channel.
-struct alignas(64) DepthwisePair {
-  std::int16_t weights[2][kBlock];
+// Constants in the order in which vectors read them.
+struct alignas(64) DepthwiseLine {
+  std::uint8_t bytes[64];
 };
 
 // The constants of a node. The zero point of x takes a constant part in every sum, at the border too, where padding
@@ -39,8 +31,7 @@ struct Depthwise {
   std::vector<float> scale;           // (channels): of the sums, in steps of y
   std::vector<std::uint8_t> outside;  // (channels): x_zero, a position of the padding
 
-  std::vector<DepthwiseBlock> blocks;  // the same for vectors, see pack_pairs
-  std::vector<DepthwisePair> pairs;    // (blocks, pairs of taps)
+  std::vector<DepthwiseLine> packed;  // the same for vectors, see pack_pairs
 
   std::size_t rows_of(std::size_t h) const { return (h + top + bottom - height) / down + 1; }
   std::size_t columns_of(std::size_t w) const { return (w + left + right - width) / across + 1; }
@@ -48,23 +39,35 @@ struct Depthwise {
 
 // One way to compute, for one kind of processor.
 struct DepthwisePath {
+  const char* name;
   bool (*supports)(const Depthwise& layer);
   void (*pack)(Depthwise& layer);  // once, before `rows`
 
   // Writes the rows from `start` to `end` of one sample of y; `y` is where the first of them begins.
   void (*rows)(const Depthwise& layer, const std::uint8_t* x, std::size_t h, std::size_t w, std::size_t start,
                std::size_t end, std::uint8_t* y);
+
+  const DepthwisePath* otherwise;  // the path for layers that this one does not support
 };
 
 extern const DepthwisePath kScalarDepthwise;  // supports every layer
 #if defined(LEANTTA_AVX2)
 extern const DepthwisePath kAvx2Depthwise;
 #endif
+#if defined(LEANTTA_AVX512)
+extern const DepthwisePath kAvx512Depthwise;
+extern const DepthwisePath kAvx512VnniDepthwise;
+#endif
+#if defined(LEANTTA_NEON)
+extern const DepthwisePath kNeonDepthwise;
+#endif
 
-// Fills `blocks` and `pairs` for square kernels of odd size, in the order in which paths read them: two rows after two
-// rows, a tap and the one below it; then the last row, a tap of even number and the one before it. The last block
-// overlaps its neighbour if `channels`, of which there is a block at least, are no multiple.
-void pack_pairs(Depthwise& layer);
+// Fills `packed` for square kernels of odd size and blocks of that many channels, a multiple of 16: for each block the
+// biases, the scales and the weights, two taps side by side for each channel. First come two rows after two rows, a tap
+// and the one below it; then the last row, a tap of even number and the one before it. Of every 8 channels, 0 .. 3 are
+// in the first half of a block and 4 .. 7 in the second, where unpacking puts them. The last block overlaps its
+// neighbour if `channels`, of which there is a block at least, are no multiple.
+void pack_pairs(Depthwise& layer, std::size_t block);
 
 // Whether no result can have 2^31 steps or more, before it is clipped.
 bool in_range(const Depthwise& layer);
@@ -74,7 +77,7 @@ bool in_range(const Depthwise& layer);
 void convolve(const DepthwisePath& path, const Depthwise& layer, const Pool& pool, const std::uint8_t* x,
               std::uint8_t* y, std::size_t n, std::size_t h, std::size_t w);
 
-// The operator for ONNX Runtime; without `vectors` it has the scalar path only.
-const OrtCustomOp* depthwise_op(bool vectors, std::uint32_t version);
+// The operator for sessions on a path, or nullptr where ONNX Runtime's own is not known to be slower; `asked`: by name.
+const OrtCustomOp* depthwise_op(const Path& path, bool asked, std::uint32_t version);
 
 }  // namespace leantta

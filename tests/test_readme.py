@@ -289,3 +289,13 @@ def test_what_was_tried_is_in_a_record():
             assert f"| {row['pass']} | {median(row['ns']):.3f} |" in PERFORMANCE
     for kind, values in record["nodes_us"].items():
         assert f"| {kind} | {median(values):.2f} |" in PERFORMANCE
+
+
+def test_the_depthwise_kernel_was_faster_in_every_layer_of_its_record():
+    record = json.loads((CHECKOUT / "results" / "depthwise_cost.json").read_text())
+    assert as_shown(record["command"]) in PERFORMANCE
+    for row in record["layers"]:
+        ratio = median([a / b for a, b in zip(row["us"]["ours"], row["us"]["onnxruntime"], strict=True)])
+        assert ratio < 1
+        size, kernel = f"{row['side']} x {row['side']} x {row['channels']}", row["kernel"]
+        assert f"| {size} | {kernel} x {kernel} / {row['stride']} | {ratio:.2f} |" in PERFORMANCE

@@ -67,6 +67,16 @@ inline Half half(const Vector& vector, std::size_t which) {
   return part;
 }
 
+// The same for two vectors.
+template <typename Function>
+inline __m512i both_halves(const __m512i& a, const __m512i& b, Function function) {
+  const __m256i both[] = {function(half<__m256i>(a, 0), half<__m256i>(b, 0)),
+                          function(half<__m256i>(a, 1), half<__m256i>(b, 1))};
+  __m512i vector;
+  std::memcpy(&vector, both, sizeof vector);
+  return vector;
+}
+
 }  // namespace leantta_emulated
 
 #define LEANTTA_EMULATE static inline __attribute__((unused))
@@ -90,12 +100,7 @@ LEANTTA_EMULATE void emulated_mm512_mask_storeu_epi32(void* y, __mmask16 lanes, 
   leantta_emulated::store_where<std::int32_t>(y, lanes, values);
 }
 LEANTTA_EMULATE __m512i emulated_mm512_add_epi16(__m512i a, __m512i b) {  // modulo 2^16; SIMDe's overflows
-  const __m256i both[] = {
-      _mm256_add_epi16(leantta_emulated::half<__m256i>(a, 0), leantta_emulated::half<__m256i>(b, 0)),
-      _mm256_add_epi16(leantta_emulated::half<__m256i>(a, 1), leantta_emulated::half<__m256i>(b, 1))};
-  __m512i vector;
-  std::memcpy(&vector, both, sizeof vector);
-  return vector;
+  return leantta_emulated::both_halves(a, b, [](__m256i x, __m256i y) { return _mm256_add_epi16(x, y); });
 }
 LEANTTA_EMULATE __m512i emulated_mm512_cvtepu8_epi16(__m256i bytes) {
   return leantta_emulated::halves(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1),
@@ -130,6 +135,25 @@ LEANTTA_EMULATE __m128i emulated_mm512_cvtusepi32_epi8(__m512i values) {  // uns
   return vector;
 }
 
+LEANTTA_EMULATE __m512i emulated_mm512_packs_epi32(__m512i a, __m512i b) {
+  return leantta_emulated::both_halves(a, b, [](__m256i x, __m256i y) { return _mm256_packs_epi32(x, y); });
+}
+LEANTTA_EMULATE __m512i emulated_mm512_adds_epi16(__m512i a, __m512i b) {
+  return leantta_emulated::both_halves(a, b, [](__m256i x, __m256i y) { return _mm256_adds_epi16(x, y); });
+}
+LEANTTA_EMULATE __m512i emulated_mm512_max_epi16(__m512i a, __m512i b) {
+  return leantta_emulated::both_halves(a, b, [](__m256i x, __m256i y) { return _mm256_max_epi16(x, y); });
+}
+LEANTTA_EMULATE __m256i emulated_mm512_cvtusepi16_epi8(__m512i values) {  // unsigned, above 255 is 255
+  std::uint16_t words[32];
+  std::memcpy(words, &values, sizeof words);
+  std::uint8_t bytes[32];
+  for (std::size_t i = 0; i < 32; ++i) bytes[i] = static_cast<std::uint8_t>(words[i] < 255 ? words[i] : 255);
+  __m256i vector;
+  std::memcpy(&vector, bytes, sizeof vector);
+  return vector;
+}
+
 #undef LEANTTA_EMULATE
 
 #undef _mm512_add_epi16
@@ -146,3 +170,10 @@ LEANTTA_EMULATE __m128i emulated_mm512_cvtusepi32_epi8(__m512i values) {  // uns
 #define _mm512_cvtps_epi32 emulated_mm512_cvtps_epi32
 #define _mm512_cvtepi32_ps emulated_mm512_cvtepi32_ps
 #define _mm512_cvtusepi32_epi8 emulated_mm512_cvtusepi32_epi8
+#undef _mm512_packs_epi32
+#define _mm512_packs_epi32 emulated_mm512_packs_epi32
+#undef _mm512_adds_epi16
+#define _mm512_adds_epi16 emulated_mm512_adds_epi16
+#undef _mm512_max_epi16
+#define _mm512_max_epi16 emulated_mm512_max_epi16
+#define _mm512_cvtusepi16_epi8 emulated_mm512_cvtusepi16_epi8

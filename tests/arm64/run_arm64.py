@@ -197,7 +197,8 @@ def main() -> None:
     python = root / "usr" / "bin" / f"python{PYTHON}"
     for cpu in given.cpu or CPUS:
         log.info("the kernel's own tests on an emulated %s:", cpu)
-        emulate(root, cpu, kernel / "kernel_test")
+        for program in ("kernel_test", "depthwise_test"):
+            emulate(root, cpu, kernel / program)
         log.info("%d model files on an emulated %s, against %s:", len(files), cpu, platform.machine())
         emulate(root, cpu, python, "-s", "-B", CHECK, "compare", cases, path=[package, site])
 
