@@ -16,11 +16,10 @@ GUESSED = {LIBRARIES[name].axes: name for name in ("motion", "image")}
 
 
 class Copies(NamedTuple):
-    """Disturbed copies of inputs, and what was done to each: places in the library, or -1 for no second."""
+    """Disturbed copies of inputs, and the kinds of what happened to each."""
 
     inputs: Tensor
-    disturbance: Tensor
-    second: Tensor
+    kinds: Tensor  # (n, 2): places among the library's kinds, the second -1 if there was one disturbance only
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +44,9 @@ class Disturbances:
         mean, std = (_along_channels(value, inputs) for value in (self.mean, self.std))
         samples = (inputs * std + mean).clamp(self.library.least, self.library.most)
         changed = mixed(samples, self.library, torch.Generator().manual_seed(seed))
-        return Copies((changed.samples - mean) / std, changed.disturbance, changed.second)
+        names = self.library.kinds
+        kind_of = torch.tensor([*(names.index(each.kind) for each in self.library.values()), -1])  # -1: none
+        return Copies((changed.samples - mean) / std, kind_of[torch.stack(changed[1:], 1)])
 
 
 def disturbances_of(

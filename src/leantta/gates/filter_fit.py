@@ -2,9 +2,9 @@
 
 Layer after layer in execution order, with all earlier filters in place (see `leantta.gates.filter_layer`).
 Explaining the statistics is not enough: a layer stays only if *decisions* come nearer to those on the clean
-images, on other images than it was fitted on, and under disturbances that neither its fit nor those of
-earlier layers ever saw: each copy is met by filters fitted without what happened to it. The mean alone is
-tried, too, since dividing by a variance that noise has blown up takes the signal along.
+images, on other images than it was fitted on, and under kinds of disturbance that neither its fit nor those
+of earlier layers ever saw: each copy is met by filters fitted without the kind of what happened to it. The mean
+alone is tried, too, since dividing by a variance that noise has blown up takes the signal along.
 
 Some images are for fitting, others for choosing, and the rest tells what to expect.
 """
@@ -66,14 +66,13 @@ class Images(NamedTuple):
 
     inputs: Tensor  # (n, ...)
     copies: Tensor  # (copies * n, ...)
-    done: Tensor  # (copies * n, 2): disturbances of each, the second -1 for none
+    kinds: Tensor  # (copies * n, 2): of the disturbances of each, the second -1 for none
 
     @classmethod
     def of(cls, inputs: Tensor, source: Source, seed: int) -> Images:
         """Disturb images."""
         made = [source.copies(inputs, seed + copy) for copy in range(COPIES)]
-        done = [torch.stack([each.disturbance, each.second], 1) for each in made]
-        return cls(inputs, torch.cat([each.inputs for each in made]), torch.cat(done))
+        return cls(inputs, *(torch.cat(parts) for parts in zip(*made, strict=True)))
 
 
 def fit_filter(gate: FilterGate, source: Source) -> Fitted:
@@ -108,7 +107,7 @@ class Search:
         self.fitting, self.choosing, self.telling = groups
         if torch.equal(self.fitting.copies, torch.cat([self.fitting.inputs] * COPIES)):
             raise UnfitError("the disturbances change nothing")
-        self.known = sorted(set(self.fitting.done[:, 0].tolist()))
+        self.known = sorted(set(self.fitting.kinds[:, 0].tolist()))
         self.kept: dict[str, Candidate] = {}
         plain = source.adapting_only(gate, {})
         self.clean: list[Tensor] = []
@@ -166,7 +165,7 @@ class Search:
         seen, copies = (
             seen_features(model, [name], inputs, calls=calls)[name] for inputs in (group.inputs, group.copies)
         )
-        data = LayerData(clean, seen, copies, group.done.repeat_interleave(calls, 0), self.known)
+        data = LayerData(clean, seen, copies, group.kinds.repeat_interleave(calls, 0), self.known)
         ridge, explained = data.best_ridge()
         candidate = data.candidate(ridge, int(self.gate.rank))
         adapts, told = "no: does not help", Interval(-torch.inf, 0)
@@ -183,15 +182,15 @@ class Search:
         return LayerReport(name, data.channels, explained, ridge, told, adapts), best
 
     def judged(self, group: Images, filters: Mapping[str, Candidate]) -> Judged:
-        """Return how the model with these filters decides, each copy without what happened to it."""
+        """Return how the model with these filters decides, each copy without the kind of its disturbance."""
         clean = self.clean[0 if group is self.choosing else 1]
         first = clean.argmax(1)
         model = self.source.adapting_only(self.gate, {n: each.constants for n, each in filters.items()})
         then = _decided(scores(model, group.inputs)).argmax(1, keepdim=True)
         cost = clean.gather(1, first[:, None]) - clean.gather(1, then)
         found = torch.zeros(len(group.copies), clean.shape[1])
-        for place, disturbance in enumerate(self.known):
-            here = group.done[:, 0] == disturbance
+        for place, kind in enumerate(self.known):
+            here = group.kinds[:, 0] == kind
             if bool(here.any()):
                 for name, each in filters.items():
                     set_constants(model, name, each.without[place])

@@ -7,9 +7,9 @@ the model so far. The filter should answer what brings the disturbed image to wh
     t_mean = f_mean - f0_mean * exp(t_var / 2)
     A = argmin E |f A - t|^2 + ridge * SUM_j E[f_j^2] |A_j|^2         clean images and copies weigh the same
 
-Only E[f f^T] and E[f t^T] are needed, as sums in float64, once for each disturbance so that it can be left
-out. Where there are few images for so many features, the ridge grows by features / images: A shrinks towards
-what each feature says alone, and then to nothing. A = into back, of low rank.
+Only E[f f^T] and E[f t^T] are needed, as sums in float64, once for each kind of disturbance so that it can
+be left out. Where there are few images for so many features, the ridge grows by features / images: A shrinks
+towards what each feature says alone, and then to nothing. A = into back, of low rank.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,11 +18,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-RIDGES = (0.1, 0.3, 1.0, 3.0)
+RIDGES = (0.1, 0.3, 1.0)
+
+STEPS = 3
+"""Of the iteration that turns the directions of all kinds into those without one of them."""
 
 
 class Candidate(NamedTuple):
-    """The filter of a layer: fitted on all disturbances, and without each of them in turn."""
+    """The filter of a layer: fitted on all kinds of disturbance, and without each of them in turn."""
 
     constants: Mapping[str, Tensor]
     without: Sequence[Mapping[str, Tensor]]
@@ -55,26 +58,26 @@ class LayerData:
     """What one layer saw of the images and of their copies, and what its filter should answer."""
 
     def __init__(
-        self, clean: Tensor, seen: Tensor, copies: Tensor, done: Tensor, known: Sequence[int]
+        self, clean: Tensor, seen: Tensor, copies: Tensor, kinds: Tensor, known: Sequence[int]
     ) -> None:
         """Take features (n, 2c): of clean images before anything adapts and now, and of their copies.
 
-        There are k * n copies, copy after copy. `done` (k * n, 2) are the disturbances of each, the second -1
-        for none; `known` are all of them.
+        There are k * n copies, copy after copy. `kinds` (k * n, 2) are those of what happened to each, the
+        second -1 for nothing; `known` are all of them.
         """
         self.channels = clean.shape[1] // 2
         self.clean, self.copies = seen.double(), copies.double()
         self.asked = targets(self.copies, clean.double().repeat(len(copies) // len(clean), 1))
-        self.done, self.known = done, known
+        self.kinds, self.known = kinds, known
         self.of_clean = Moments.of(self.clean, targets(self.clean, clean.double()))
         self.of_copies = Moments.of(self.copies, self.asked)
         self.parts = []
         for each in known:
-            has = (done == each).any(1)
+            has = (kinds == each).any(1)
             self.parts.append(Moments.of(self.copies[has], self.asked[has]))
 
     def matrix(self, ridge: float, left_out: int | None = None) -> tuple[Tensor, Tensor]:
-        """Return A and E[f f^T] with its ridge; `left_out` is the place of a disturbance not to fit on."""
+        """Return A and E[f f^T] with its ridge; `left_out` is the place of a kind not to fit on."""
         copies = self.of_copies if left_out is None else self.of_copies.less(self.parts[left_out])
         both = [(part, 0.5 / max(part.samples, 1)) for part in (self.of_clean, copies)]
         square = sum((share * part.square for part, share in both), torch.zeros(()))
@@ -86,16 +89,16 @@ class LayerData:
         return torch.linalg.solve(square, cross), square
 
     def best_ridge(self) -> tuple[float, tuple[float, float]]:
-        """Return the ridge with which left-out disturbances are explained best, and what share of them."""
+        """Return the ridge with which left-out kinds are explained best, and what share of them."""
         shares = {ridge: self.explained(ridge) for ridge in RIDGES}
         best = max(RIDGES, key=lambda ridge: sum(shares[ridge]))
         return best, shares[best]
 
     def explained(self, ridge: float) -> tuple[float, float]:
-        """Return the shares of the asked mean and variance that are answered, of left-out disturbances."""
+        """Return the shares of the asked mean and variance that are answered, of left-out kinds."""
         gaps, sizes = torch.zeros(2), torch.zeros(2)
-        for place, disturbance in enumerate(self.known):
-            here = self.done[:, 0] == disturbance
+        for place, kind in enumerate(self.known):
+            here = self.kinds[:, 0] == kind
             asked = self.asked[here]
             gap = asked - self.copies[here] @ self.matrix(ridge, place)[0]
             gaps += torch.stack([part.square().sum() for part in gap.chunk(2, 1)])
@@ -105,25 +108,40 @@ class LayerData:
 
     def candidate(self, ridge: float, rank: int) -> Candidate:
         """Return the filter of that rank, at most."""
-        without = [self.factors(*self.matrix(ridge, place), rank) for place in range(len(self.known))]
-        return Candidate(self.factors(*self.matrix(ridge), rank), without)
+        matrix, square = self.matrix(ridge)
+        wholes = torch.linalg.eigh(matrix.T @ square @ matrix).eigenvectors
+        first = wholes[:, -rank:].flip(1)
+        without = []
+        for place in range(len(self.known)):
+            matrix_, square_ = self.matrix(ridge, place)
+            without.append(self.factors(matrix_, _directions(matrix_.T @ square_ @ matrix_, first)))
+        return Candidate(self.factors(matrix, first), without)
 
-    def factors(self, matrix: Tensor, square: Tensor, rank: int) -> dict[str, Tensor]:
-        """Return A as two matrices, and the weights with which clean images have a mean distance of 1.
+    def factors(self, matrix: Tensor, directions: Tensor) -> dict[str, Tensor]:
+        """Return A in the directions (2c, r) alone, and what each counts in the distance.
 
-        Of all matrices of that rank, theirs answers most like A.
+        In the directions in which its answers scatter most, no other matrix of that rank answers more like A.
+        The distance tells disturbed images from clean ones as the likelihood ratio of two normal
+        distributions does: z^2 counts 1 / E[z^2] of clean images less 1 / E[z^2] of copies. Clean images have
+        a mean distance of 1.
         """
-        values, vectors = torch.linalg.eigh(square)
-        roots = values.clamp_min(1e-12).sqrt()
-        half, inverse = (vectors * roots) @ vectors.T, (vectors / roots) @ vectors.T
-        left, sizes, right = torch.linalg.svd(half @ matrix, full_matrices=False)
-        into = inverse @ left[:, :rank]
-        scatter = (self.clean @ into).square().mean(0).clamp_min(1e-12)
+        into = matrix @ directions
+        clean, copies = (
+            (seen @ into).square().mean(0).clamp_min(1e-12) for seen in (self.clean, self.copies)
+        )
+        apart = (1 / clean - 1 / copies).clamp_min(1e-6 / clean)
         return {
             "into": into.float().contiguous(),
-            "back": (sizes[:rank, None] * right[:rank]).float().contiguous(),
-            "share": (1 / (len(scatter) * scatter)).float(),
+            "back": directions.T.float().contiguous(),
+            "share": (apart / (apart * clean).sum()).float(),
         }
+
+
+def _directions(scatter: Tensor, near: Tensor) -> Tensor:
+    """Return the directions (2c, r) in which a matrix scatters most, found from others that are near."""
+    for _ in range(STEPS):
+        near = torch.linalg.qr(scatter @ near).Q
+    return near
 
 
 def targets(seen: Tensor, clean: Tensor) -> Tensor:

@@ -27,7 +27,7 @@ class LayerReport(NamedTuple):
 
     name: str
     channels: int
-    explained: tuple[float, float]  # shares of the shift of mean and variance, under left-out disturbances
+    explained: tuple[float, float]  # shares of the shift of mean and variance, under left-out kinds
     ridge: float
     gain: Interval  # in the probability of the clean image's decision, while choosing
     adapts: str  # which part of its answer is used, or why none is
@@ -45,7 +45,9 @@ class FilterReport:
 
     layers: tuple[LayerReport, ...] = ()
     untried: int = 0
-    gain: Interval | None = None  # in decisions as on the clean image, under disturbances left out of the fit
+    gain: Interval | None = (
+        None  # in decisions as on the clean image, under kinds of disturbance left out of the fit
+    )
     cost: Interval | None = None  # in clean accuracy, as the model itself judges it
     images: tuple[int, int, int] = (0, 0, 0)  # for fitting, choosing and telling
     notes: tuple[str, ...] = ()
@@ -58,8 +60,8 @@ class FilterReport:
             lines += [render(header, [row.cells() for row in self.layers]), ""]
         if self.gain is not None and self.cost is not None:
             lines += [
-                f"expected under shifts that the fit never saw: {self.gain} points of decisions as on the "
-                "clean image",
+                f"expected under kinds of shift that the fit never saw: {self.gain} points of decisions as on "
+                "the clean image",
                 f"expected on clean images: {Interval(-self.cost.mean, self.cost.half)} points of accuracy",
                 "{} images to fit on, {} to choose by, {} to tell by; {} later layers not tried".format(
                     *self.images, self.untried
