@@ -2,9 +2,11 @@
 
 Layer after layer in execution order, with all earlier filters in place (see `leantta.gates.filter_layer`).
 Explaining the statistics is not enough: a layer stays only if *decisions* come nearer to those on the clean
-images, on other images than it was fitted on, and under kinds of disturbance that neither its fit nor those
-of earlier layers ever saw: each copy is met by filters fitted without the kind of what happened to it. The mean
-alone is tried, too, since dividing by a variance that noise has blown up takes the signal along.
+images, on other images than it was fitted on. Shifts of the field are partly like those that a filter knows,
+and partly not. So of each image one copy is met by the filters as they are, and another by filters, of this
+layer and of all earlier ones, that were fitted without its kind of disturbance. Both count the same, and
+under unknown kinds alone it must not hurt. The mean alone is tried, too, since dividing by a variance that
+noise has blown up takes the signal along.
 
 Some images are for fitting, others for choosing, and the rest tells what to expect.
 """
@@ -37,13 +39,10 @@ SHARES = (0.6, 0.25)
 """Of the images, for fitting and for choosing; the rest tells what to expect."""
 
 COPIES = 2
-"""Disturbed copies of each image."""
+"""Disturbed copies of each image; when filters are judged, the second is of an unknown kind."""
 
 PATIENCE = 4
 """Layers in a row that may fail to help before the search ends."""
-
-STEADY = 1.0
-"""Standard errors by which a layer must help."""
 
 PARTS = ("mean and variance", "mean")
 """What of a layer's answer may be used; the first one that helps is taken."""
@@ -54,10 +53,10 @@ class UnfitError(Exception):
 
 
 class Judged(NamedTuple):
-    """How a model decides on images that it was not fitted on, (n, copies) or (n,)."""
+    """How a model decides on images that it was not fitted on, and on a copy of each kind."""
 
-    trust: Tensor  # (n, copies): the probability of the decision on the clean image
-    hit: Tensor  # (n, copies): whether the decision is that one
+    trust: Tensor  # (n, 2): the probability of the decision on the clean image; of a known kind, an unknown
+    hit: Tensor  # (n, 2): whether the decision is that one
     cost: Tensor  # (n,): the probability that the decision on the clean image itself loses
 
 
@@ -136,7 +135,8 @@ class Search:
         report = FilterReport(
             layers=tuple(rows),
             untried=len(layers) - len(rows),
-            gain=interval((after.hit - before.hit).mean(1)),
+            known=interval((after.hit - before.hit)[:, 0]),
+            unknown=interval((after.hit - before.hit)[:, 1]),
             cost=interval(after.cost),
             images=(len(self.fitting.inputs), len(self.choosing.inputs), len(self.telling.inputs)),
             notes=self.notes(),
@@ -147,7 +147,7 @@ class Search:
         """Return what people should know."""
         notes = []
         if not self.kept:
-            notes.append("No layer helps under shifts that its fit never saw, so nothing adapts.")
+            notes.append("No layer helps on images that it was not fitted on, so nothing adapts.")
         if len(self.fitting.inputs) < USUAL:
             notes.append(
                 f"{len(self.fitting.inputs)} images to fit on are few, so filters are shrunk; some hundreds "
@@ -172,9 +172,10 @@ class Search:
         for part in PARTS:
             filters = {**self.kept, name: candidate.part(part)}
             judged = self.judged(self.choosing, filters)
-            gain = interval((judged.trust - best.trust).mean(1))
+            more = judged.trust - best.trust
+            gain, unknown = interval(more.mean(1)), interval(more[:, 1])
             told = max(told, gain)
-            if gain.mean > STEADY * gain.half / 1.96:
+            if gain.mean > gain.error and unknown.mean > -unknown.error:
                 if float(judged.cost.mean()) <= self.gate.budget:
                     self.kept = filters
                     return LayerReport(name, data.channels, explained, ridge, gain, part), judged
@@ -182,23 +183,26 @@ class Search:
         return LayerReport(name, data.channels, explained, ridge, told, adapts), best
 
     def judged(self, group: Images, filters: Mapping[str, Candidate]) -> Judged:
-        """Return how the model with these filters decides, each copy without the kind of its disturbance."""
+        """Return how the model with these filters decides; second copies meet those without their kind."""
         clean = self.clean[0 if group is self.choosing else 1]
         first = clean.argmax(1)
         model = self.source.adapting_only(self.gate, {n: each.constants for n, each in filters.items()})
         then = _decided(scores(model, group.inputs)).argmax(1, keepdim=True)
         cost = clean.gather(1, first[:, None]) - clean.gather(1, then)
-        found = torch.zeros(len(group.copies), clean.shape[1])
+        known, unknown = group.copies.chunk(COPIES)
+        kinds = group.kinds[len(known) :, 0]
+        by_known = _decided(scores(model, known))
+        by_unknown = torch.zeros_like(by_known)
         for place, kind in enumerate(self.known):
-            here = group.kinds[:, 0] == kind
+            here = kinds == kind
             if bool(here.any()):
                 for name, each in filters.items():
                     set_constants(model, name, each.without[place])
-                found[here] = _decided(scores(model, group.copies[here]))
-        wanted = first.repeat(COPIES)
-        trust = found.softmax(1).gather(1, wanted[:, None])[:, 0]
-        hit = (found.argmax(1) == wanted).float()
-        return Judged(trust.view(COPIES, -1).T, hit.view(COPIES, -1).T, cost[:, 0])
+                by_unknown[here] = _decided(scores(model, unknown[here]))
+        both = torch.stack([by_known, by_unknown], 1)  # (n, 2, classes)
+        trust = both.softmax(2).gather(2, first[:, None, None].expand(-1, 2, 1))[..., 0]
+        hit = (both.argmax(2) == first[:, None]).float()
+        return Judged(trust, hit, cost[:, 0])
 
 
 def interval(values: Tensor) -> Interval:

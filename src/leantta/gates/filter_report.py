@@ -12,6 +12,11 @@ class Interval(NamedTuple):
     mean: float
     half: float
 
+    @property
+    def error(self) -> float:
+        """The standard error."""
+        return self.half / 1.96
+
     def __str__(self) -> str:
         """Return it in points.
 
@@ -45,9 +50,8 @@ class FilterReport:
 
     layers: tuple[LayerReport, ...] = ()
     untried: int = 0
-    gain: Interval | None = (
-        None  # in decisions as on the clean image, under kinds of disturbance left out of the fit
-    )
+    known: Interval | None = None  # more decisions as on the clean image, under kinds that it was fitted on
+    unknown: Interval | None = None  # the same under kinds that were left out of the fit
     cost: Interval | None = None  # in clean accuracy, as the model itself judges it
     images: tuple[int, int, int] = (0, 0, 0)  # for fitting, choosing and telling
     notes: tuple[str, ...] = ()
@@ -58,20 +62,27 @@ class FilterReport:
         if self.layers:
             header = ["layer", "channels", "explained mean / var", "ridge", "gain in choosing", "adapts"]
             lines += [render(header, [row.cells() for row in self.layers]), ""]
-        if self.gain is not None and self.cost is not None:
+        if self.known is not None and self.unknown is not None and self.cost is not None:
+            rows = [
+                ["shifted, as it was fitted on", str(self.known), "decisions as on the clean image"],
+                ["shifted, of kinds left out", str(self.unknown), "decisions as on the clean image"],
+                ["clean", str(Interval(-self.cost.mean, self.cost.half)), "accuracy, as the model judges it"],
+            ]
+            fitted, chosen, told = self.images
             lines += [
-                f"expected under kinds of shift that the fit never saw: {self.gain} points of decisions as on "
-                "the clean image",
-                f"expected on clean images: {Interval(-self.cost.mean, self.cost.half)} points of accuracy",
-                "{} images to fit on, {} to choose by, {} to tell by; {} later layers not tried".format(
-                    *self.images, self.untried
-                ),
+                render(["expected on images that are", "points", "of"], rows),
+                "",
+                f"{fitted} images to fit on, {chosen} to choose by, {told} to tell by; {self.untried} later "
+                "layers were not tried.",
             ]
         return "\n".join([*lines, *self.notes])
 
     def numbers(self) -> dict[str, Any]:
         """Return what a file keeps of it."""
-        kept: dict[str, Any] = {"notes": list(self.notes)} if self.notes else {}
-        if self.gain is not None and self.cost is not None:
-            kept |= {"expected_gain": list(self.gain), "expected_cost": list(self.cost)}
-        return kept
+        expected = {
+            "expected_gain_known": self.known,
+            "expected_gain_unknown": self.unknown,
+            "expected_cost": self.cost,
+        }
+        kept: dict[str, Any] = {key: list(value) for key, value in expected.items() if value is not None}
+        return {**kept, **({"notes": list(self.notes)} if self.notes else {})}
