@@ -19,11 +19,22 @@
 namespace leantta {
 namespace {
 
+// A gate as its operators have it.
+struct GateForm {
+  Gate gate;
+  const char* name;
+  std::size_t constants;  // behind gamma, beta and ratio
+};
+
+constexpr GateForm kGates[] = {
+    {Gate::kAdaptive, "Adaptive", 1}, {Gate::kCalibrated, "Calibrated", 2}, {Gate::kFilter, "Filter", 3}};
+
 // One operator for one type of tensor.
 struct Op : OrtCustomOp {
   std::string name;
   ElementType type = kUint8;  // of u, y and r
-  bool calibrated = false, residual = false, hard_swish = false;
+  GateForm form = kGates[0];
+  bool residual = false, hard_swish = false;
   const Path* path = nullptr;
   std::vector<ElementType> inputs;
 };
@@ -33,29 +44,29 @@ const Op& as_op(const OrtCustomOp* op) { return *static_cast<const Op*>(op); }
 // Where the constants are among the inputs.
 constexpr std::size_t kByteConstants = 7, kFloatConstants = 2;
 
+struct Sizes {
+  std::size_t rows, columns;
+};
+
 // A node of a session: its constants, in the form that the kernel reads.
 class Node {
  public:
   Node(const Op& op, const OrtApi* table, const OrtKernelInfo* info) : op_(op), calls_(table) {
-    layer_.calibrated = op.calibrated;
+    layer_.gate = op.form.gate;
     layer_.has_residual = op.residual;
     layer_.hard_swish = op.hard_swish;
     layer_.floats = op.type == kFloat;
     layer_.flip = op.type == kInt8 ? 0x80 : 0;
-    layer_.low = attribute(info, "low");
-    layer_.room = attribute(info, "room");
-    layer_.rate = op.calibrated ? 0 : attribute(info, "rate");
     const bool bytes = op.type != kFloat;
-    const std::size_t at = bytes ? kByteConstants : kFloatConstants, weights = op.calibrated ? 2 : 1;
+    const std::size_t at = bytes ? kByteConstants : kFloatConstants;
     layer_.gamma = per_channel(info, at, "gamma", 0);
     layer_.beta = per_channel(info, at + 1, "beta", 0);
     layer_.ratio = per_channel(info, at + 2, "ratio", 1);
-    layer_.mean_weight = per_channel(info, at + 3, "mean_weight", 0);
-    if (op.calibrated) layer_.var_weight = per_channel(info, at + 4, "var_weight", 0);
+    op.form.gate == Gate::kFilter ? read_filter(info, at + 3) : read_blend(info, at + 3);
     read_u(info, bytes);
     if (!bytes) return;
     layer_.y = affine(info, 3, "y");
-    residual_at_ = at + 3 + weights;
+    residual_at_ = at + 3 + op.form.constants;
     if (op.residual) layer_.r = affine(info, residual_at_ + 1, "r");
   }
 
@@ -119,6 +130,55 @@ class Node {
     return kept(std::move(values));
   }
 
+  void read_blend(const OrtKernelInfo* info, std::size_t at) {
+    const bool calibrated = layer_.gate == Gate::kCalibrated;
+    layer_.low = attribute(info, "low");
+    layer_.room = attribute(info, "room");
+    layer_.rate = calibrated ? 0 : attribute(info, "rate");
+    layer_.mean_weight = per_channel(info, at, "mean_weight", 0);
+    if (calibrated) layer_.var_weight = per_channel(info, at + 1, "var_weight", 0);
+  }
+
+  void read_filter(const OrtKernelInfo* info, std::size_t at) {
+    layer_.shrink = attribute(info, "shrink");
+    const Tensor weight = calls_.constant(info, at + 2, "weight", kFloat);  // a column of any rank
+    const std::size_t rank = weight.count(), most = 2 * layer_.channels;
+    if (rank < 1 || rank > most)
+      throw Failure("its input weight has " + std::to_string(rank) + " values; there must be 1 to " +
+                    std::to_string(most) + ", two for each channel");
+    const float* given = static_cast<const float*>(weight.data);
+    std::vector<float> weights(given, given + rank);
+    weights.resize(padded(rank), 0);
+    layer_.rank = rank;
+    layer_.inner_weight = kept(std::move(weights));
+    // A channel's row or column of variances is behind those of all means, with the padding.
+    const std::size_t channels = layer_.channels, width = padded(channels);
+    const auto spread = [=](std::size_t i) { return i < channels ? i : i - channels + width; };
+    const auto same = [](std::size_t i) { return i; };
+    layer_.into = matrix(info, at, "into", {most, rank}, {2 * width, padded(rank)}, spread, same);
+    layer_.back = matrix(info, at + 1, "back", {rank, most}, {rank, 2 * width}, same, spread);
+  }
+
+  // A matrix of the shape `from` as the filter reads it: of the shape `to`, filled up with 0, in blocks of kLanes
+  // columns. `row` and `column` tell where a row and a column go.
+  template <typename Row, typename Column>
+  const float* matrix(const OrtKernelInfo* info, std::size_t index, const std::string& name, const Sizes& from,
+                      const Sizes& to, Row row, Column column) {
+    const Tensor tensor = calls_.constant(info, index, name, kFloat);
+    const bool turned = tensor.rank == 2 && tensor.sizes[0] != static_cast<std::int64_t>(from.rows);
+    if (turned || tensor.count() != from.rows * from.columns)
+      throw Failure("its input " + name + " has the shape " + tensor.shown() + "; it must be (" +
+                    std::to_string(from.rows) + ", " + std::to_string(from.columns) + ")");
+    const float* given = static_cast<const float*>(tensor.data);
+    std::vector<float> values(to.rows * to.columns, 0.0f);
+    for (std::size_t i = 0; i < from.rows; ++i)
+      for (std::size_t j = 0; j < from.columns; ++j) {
+        const std::size_t block = column(j) / kLanes, lane = column(j) % kLanes;
+        values[(block * to.rows + row(i)) * kLanes + lane] = given[i * from.columns + j];
+      }
+    return kept(std::move(values));
+  }
+
   Affine affine(const OrtKernelInfo* info, std::size_t index, const std::string& name) const {
     const Tensor scale = calls_.constant(info, index, name + "_scale", kFloat);
     const Tensor zero = calls_.constant(info, index + 1, name + "_zero", op_.type);
@@ -177,21 +237,21 @@ OrtStatus* compute(void* kernel, OrtKernelContext* context) {
   return guarded(node.api(), node.op().name, [&] { node.compute(context); });
 }
 
-Op make_op(const std::string& gate, ElementType type, bool residual, bool hard_swish, const Path* path,
+Op make_op(const GateForm& form, ElementType type, bool residual, bool hard_swish, const Path* path,
            std::uint32_t version) {
   Op op{};
   op.type = type;
-  op.calibrated = gate == "Calibrated";
+  op.form = form;
   op.residual = residual;
   op.hard_swish = hard_swish;
   op.path = path;
-  op.name = (type == kFloat ? "" : "QLinear") + gate + "Norm";
+  op.name = std::string(type == kFloat ? "" : "QLinear") + form.name + "Norm";
   op.name += std::string(residual ? "Add" : "") + (hard_swish ? "HardSwish" : "");
   if (type == kFloat)
     op.inputs = {kFloat, kInt64};
   else
     op.inputs = {type, kFloat, type, kFloat, type, kFloat, kInt64};
-  op.inputs.insert(op.inputs.end(), op.calibrated ? 5 : 4, kFloat);
+  op.inputs.insert(op.inputs.end(), 3 + form.constants, kFloat);
   if (residual) op.inputs.insert(op.inputs.end(), {type, kFloat, type});
   set_usual(op, version);
   op.GetName = [](const OrtCustomOp* self) { return as_op(self).name.c_str(); };
@@ -217,12 +277,12 @@ Op make_op(const std::string& gate, ElementType type, bool residual, bool hard_s
 
 std::vector<Op> make_ops(const Path* path, std::uint32_t version) {
   std::vector<Op> ops;
-  for (const char* gate : {"Adaptive", "Calibrated"}) {
-    ops.push_back(make_op(gate, kFloat, false, false, path, version));
+  for (const GateForm& form : kGates) {
+    ops.push_back(make_op(form, kFloat, false, false, path, version));
     for (const ElementType type : {kUint8, kInt8})
       for (const bool residual : {false, true})
         for (const bool hard_swish : {false, true})
-          ops.push_back(make_op(gate, type, residual, hard_swish, path, version));
+          ops.push_back(make_op(form, type, residual, hard_swish, path, version));
   }
   return ops;
 }
