@@ -32,9 +32,6 @@ inline float blend(const Layer& layer, float* mean, float* excess) {
   return distance;
 }
 
-constexpr float kMostLog = 4;     // of a variance that the filter sees
-constexpr float kMostAnswer = 3;  // of the logarithm of one that it gives
-
 inline std::uint32_t bits_of(float value) {
   std::uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
@@ -47,7 +44,7 @@ inline float of_bits(std::uint32_t bits) {
   return value;
 }
 
-// The logarithm of x, clipped to +-kMostLog, within 5e-7.
+// The logarithm of x, clipped to +-4, within 2e-7.
 inline float clipped_log(float x) {
   constexpr float least = 0.018315639f, most = 54.598150f;  // exp(-4), exp(4)
   x = x < most ? x : most;  // also what is not a number; its mean tells
@@ -60,10 +57,10 @@ inline float clipped_log(float x) {
   return static_cast<float>(power) * 0.69314718f + 2 * (s + s * series);
 }
 
-// exp(x) for x clipped to +-kMostAnswer, within 3e-7 of it.
+// exp(x) for x clipped to +-3, within 1e-7 of it.
 inline float clipped_exp(float x) {
-  x = x > kMostAnswer ? kMostAnswer : x;  // what is not a number stays so
-  x = x < -kMostAnswer ? -kMostAnswer : x;
+  x = x > 3 ? 3 : x;  // what is not a number stays so
+  x = x < -3 ? -3 : x;
   const float lifted = x * 1.44269504f + 0x1.8p23f;  // the last bit of the sum is worth 1
   const float power = lifted - 0x1.8p23f;
   const float rest = (x - power * 0x1.62e4p-1f) - power * 1.42860677e-6f;  // both parts of log(2): |rest| < 0.35

@@ -90,6 +90,7 @@ int main(int count, char** words) {
     std::fflush(stdout);
   }
   test_limits();
+  test_functions();
   const Checked counts = checked();
   std::printf("formulas: %zu values, %.1f %% of them beyond what float32 can tell\n", counts.values,
               100.0 * static_cast<double>(counts.unsure) / static_cast<double>(counts.values));

@@ -127,6 +127,41 @@ inline void test_answer(Case& given) {
   }
 }
 
+// The filter's logarithm and exponential over all that it clips, and beyond: by a filter of one channel whose answer to
+// the mean is the variance, and to the variance the mean.
+inline void test_functions() {
+  current_group = "functions";
+  constexpr std::size_t lanes = leantta::kLanes, steps = 200000;
+  Floats ratio(lanes), into(2 * lanes * lanes), back(2 * 2 * lanes), weight(lanes), mean(lanes), excess(lanes),
+      room(2 * lanes);
+  for (Floats* values : {&ratio, &into, &back, &weight}) std::fill(values->data(), values->data() + values->size(), 0);
+  ratio[0] = into[0] = into[lanes * lanes + 1] = 1;  // the mean is the first inner value, the variance the second
+  back[lanes] = back[2 * lanes] = 1;                 // columns of variances are the second block
+  Layer layer;
+  layer.channels = 1;
+  layer.gate = Gate::kFilter;
+  layer.rank = 2;
+  layer.ratio = ratio.data();
+  layer.into = into.data();
+  layer.back = back.data();
+  layer.inner_weight = weight.data();
+  for (std::size_t i = 0; i <= steps; ++i) {
+    const double part = static_cast<double>(i) / steps;
+    const float x = static_cast<float>(8 * part - 4), e = static_cast<float>(std::exp(10 * part - 5) - 1);
+    std::fill(mean.data(), mean.data() + lanes, 0);
+    std::fill(excess.data(), excess.data() + lanes, 0);
+    mean[0] = x, excess[0] = e;
+    plain_path().answer(layer, mean.data(), excess.data(), room.data());
+    const double log = std::clamp(std::log(1 + static_cast<double>(e)), -4.0, 4.0);
+    const double exp = std::exp(std::clamp(static_cast<double>(x), -3.0, 3.0));
+    const double log_off = std::fabs(mean[0] - log), exp_off = std::fabs(excess[0] - exp) / exp;
+    if (log_off <= 3e-7 + kUlp && exp_off <= 2e-7) continue;  // 1 + e is rounded before its logarithm is taken
+    std::printf("functions: log(1 + %.9g) is %.9g and exp(%.9g) is %.9g\n", e, mean[0], x, excess[0]);
+    std::exit(1);
+  }
+  std::puts("functions: 200001 cases");
+}
+
 inline void test_coefficients(Case& given) {
   Stages wanted(kScalar, given, given.rows);
   Floats &mean = wanted.mean, &var = wanted.excess;
