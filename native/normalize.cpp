@@ -92,10 +92,11 @@ void shift_of(const Work& work, std::size_t sample, float* mean, float* excess) 
   return work.path.shift_of_totals(work.layer, count, work.totals, work.totals + width, mean, excess);
 }
 
-// Scale and offset behind mean and excess, which the answer takes the place of. Returns the distance.
+// From mean and excess to the scale and offset behind them; the answer takes the place of the first two. Returns the
+// distance.
 float line_of(const Path& path, const Layer& layer, std::size_t width, float* mean) {
   float *excess = mean + width, *scale = excess + width, *offset = scale + width;
-  const float distance = path.answer(layer, mean, excess, scale);  // who works where scale and offset will be
+  const float distance = path.answer(layer, mean, excess, scale);  // it works where scale and offset will be
   path.coefficients(layer, mean, excess, scale, offset);
   return distance;
 }
