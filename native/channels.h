@@ -29,26 +29,9 @@ inline float total(const Half& front, const Half& back) {
   return part[0];
 }
 
-inline float distance(const Layer& layer, const float* mean, const float* excess) {
-  Half sums[2] = {};
-  const std::size_t width = padded(layer.channels);
-  for (std::size_t c = 0; c < width; c += kLanes)
-    for (std::size_t k = 0; k < 2; ++k) {
-      const Half m = load(mean + c + k * kHalf);
-      sums[k] += load(layer.mean_weight + c + k * kHalf) * (m * m);
-    }
-  if (layer.calibrated)
-    for (std::size_t c = 0; c < width; c += kLanes)
-      for (std::size_t k = 0; k < 2; ++k) {
-        const Half e = load(excess + c + k * kHalf);
-        sums[k] += load(layer.var_weight + c + k * kHalf) * (e * e);
-      }
-  return total(sums[0], sums[1]);
-}
-
 template <typename Total>
-inline float shift(const Layer& layer, double count, const Total* sum, const Total* square, float* mean,
-                   float* excess) {
+inline void shift(const Layer& layer, double count, const Total* sum, const Total* square, float* mean,
+                  float* excess) {
   const double each = 1 / count;
   const float *ratio = layer.ratio, *scales = layer.u_scale, *zeros = layer.u_zero;
   for (std::size_t c = 0; c < padded(layer.channels); ++c) {
@@ -60,7 +43,6 @@ inline float shift(const Layer& layer, double count, const Total* sum, const Tot
     excess[c] = alive ? static_cast<float>(spread * unit) - ratio[c] : 0;
   }
   for (std::size_t c = layer.channels; c < padded(layer.channels); ++c) mean[c] = excess[c] = 0;  // of nothing
-  return distance(layer, mean, excess);
 }
 
 // A value that stays in 31 bits times a byte, and is 0 where it is not a number.
@@ -70,16 +52,16 @@ inline float bounded(float value, float limit) {
 }
 
 // `__restrict`: with so many arrays compilers do not check whether they overlap, and then the loop is no vector.
-inline void coefficients(const Layer& layer, float weight, const float* mean, const float* excess,
-                         float* __restrict scale, float* __restrict offset) {
+inline void coefficients(const Layer& layer, const float* mean, const float* var, float* __restrict scale,
+                         float* __restrict offset) {
   const float per_step = layer.hard_swish ? 1 : 1 / layer.y.scale;
   const float residual = layer.has_residual ? layer.r.scale * per_step * layer.r.zero : 0;
   const float end = (layer.hard_swish ? 0 : layer.y.zero) - residual;
   const bool floats = layer.floats;
   const float *scales = layer.u_scale, *zeros = layer.u_zero;
   for (std::size_t c = 0; c < padded(layer.channels); ++c) {
-    const float g = layer.gamma[c] / std::sqrt(1 + weight * excess[c]);
-    const float h = layer.beta[c] - g * (weight * mean[c]);
+    const float g = layer.gamma[c] / std::sqrt(var[c]);
+    const float h = layer.beta[c] - g * mean[c];
     const float unit = scales[c] * per_step, zero = zeros[c];  // read by floats too, for the same reason
     const float s = floats ? g : bounded(g * unit, 0x1p20f);
     scale[c] = s;

@@ -21,7 +21,10 @@ struct Affine {
   float zero = 0;
 };
 
-// The constants of a node; the arrays have padded(channels) values.
+// How a layer answers the shift of a sample.
+enum class Gate { kAdaptive, kCalibrated, kFilter };
+
+// The constants of a node; the arrays have padded(channels) values, but for those of the filter.
 struct Layer {
   std::size_t channels = 0;
   Affine y, r;                // output, residual
@@ -29,19 +32,31 @@ struct Layer {
   std::uint8_t flip = 0;      // 0x80 for int8
   bool has_residual = false;  // y = activation(norm(u) + r)
   bool hard_swish = false;    // ReLU and ReLU6 need nothing: the range of y clips
-  bool calibrated = false;    // else the paper's gate
-  float low = 0, room = 0, rate = 0;
+  Gate gate = Gate::kAdaptive;
   const float* u_scale = nullptr;  // of the input's bytes; channels may differ. There for floats too
   const float* u_zero = nullptr;
   const float* gamma = nullptr;
   const float* beta = nullptr;
   const float* ratio = nullptr;  // 0 in a dead channel, whose statistics stay the source's
+
+  // Of the gates that blend: the paper's, which has a rate, and the calibrated one, which has weights of the variances.
+  float low = 0, room = 0, rate = 0;
   const float* mean_weight = nullptr;
-  const float* var_weight = nullptr;  // of the calibrated gate
+  const float* var_weight = nullptr;
+
+  // Of the filter. Its matrices lie in blocks of kLanes columns, and a block has all of its rows.
+  float shrink = 0;
+  std::size_t rank = 0;                 // at most 2 * channels
+  const float* into = nullptr;          // (2 * padded(channels), padded(rank)): rows of means, then of variances
+  const float* back = nullptr;          // (rank, 2 * padded(channels)): columns in the same order
+  const float* inner_weight = nullptr;  // (padded(rank),)
 };
 
-// The weight of the sample's statistics at the distance S.
-float gate(const Layer& layer, float distance);
+// The weight of the sample's statistics at the distance S, by a gate that blends.
+float blend_weight(const Layer& layer, float distance);
+
+// How much of its shift the filter answers at the distance S.
+float filter_weight(const Layer& layer, float distance);
 
 // One way to compute, for one kind of processor.
 struct Path {
@@ -52,16 +67,18 @@ struct Path {
   void (*sums)(const std::uint8_t* x, std::size_t rows, std::size_t channels, std::uint8_t flip, std::int32_t* sum,
                std::int32_t* square);
 
-  // From the sums over `count` rows, or from totals of several sums: mean and var - ratio of u per channel. Returns the
-  // distance S.
-  float (*shift)(const Layer& layer, double count, const std::int32_t* sum, const std::int32_t* square, float* mean,
-                 float* excess);
-  float (*shift_of_totals)(const Layer& layer, double count, const double* sum, const double* square, float* mean,
-                           float* excess);
+  // From the sums over `count` rows, or from totals of several sums: mean and var - ratio of u per channel.
+  void (*shift)(const Layer& layer, double count, const std::int32_t* sum, const std::int32_t* square, float* mean,
+                float* excess);
+  void (*shift_of_totals)(const Layer& layer, double count, const double* sum, const double* square, float* mean,
+                          float* excess);
 
-  // y = u * scale + offset per channel, in steps of y (in real numbers for hard-swish), from the weight a.
-  void (*coefficients)(const Layer& layer, float weight, const float* mean, const float* excess, float* scale,
-                       float* offset);
+  // Puts the mean and the variance to normalise with in the place of mean and excess. `room` are 2 * padded(channels)
+  // floats to work in. Returns the distance S.
+  float (*answer)(const Layer& layer, float* mean, float* excess, float* room);
+
+  // y = u * scale + offset per channel, in steps of y (in real numbers for hard-swish), from that mean and variance.
+  void (*coefficients)(const Layer& layer, const float* mean, const float* var, float* scale, float* offset);
 
   // Writes y for `rows` rows; y may be x or r.
   void (*apply)(const Layer& layer, const std::uint8_t* x, const std::uint8_t* r, std::uint8_t* y, std::size_t rows,
@@ -70,9 +87,6 @@ struct Path {
   // Floats, channels second: mean and mean squared deviation of a plane, and y = x * scale + offset over it.
   void (*plane_moments)(const float* x, std::size_t count, float* mean, float* var);
   void (*plane_apply)(const float* x, float* y, std::size_t count, float scale, float offset);
-
-  // The second half of `shift`, for moments that are there already.
-  float (*distance)(const Layer& layer, const float* mean, const float* excess);
 };
 
 extern const Path kScalar;

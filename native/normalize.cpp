@@ -79,7 +79,7 @@ void add_up(const Work& work, std::size_t sample, std::size_t chunk) {
   for (std::size_t c = channels; c < width; ++c) sum[c] = sum[width + c] = 0;
 }
 
-float shift_of(const Work& work, std::size_t sample, float* mean, float* excess) {
+void shift_of(const Work& work, std::size_t sample, float* mean, float* excess) {
   const std::size_t width = work.width;
   const double count = static_cast<double>(work.rows);
   const std::int32_t* sum = sums_of(work, sample, 0);
@@ -92,12 +92,19 @@ float shift_of(const Work& work, std::size_t sample, float* mean, float* excess)
   return work.path.shift_of_totals(work.layer, count, work.totals, work.totals + width, mean, excess);
 }
 
-void decide(const Work& work, std::size_t sample) {
-  const std::size_t width = work.width;
-  float* mean = work.values + 4 * width * sample;
+// From mean and excess to the scale and offset behind them; the answer takes the place of the first two. Returns the
+// distance.
+float line_of(const Path& path, const Layer& layer, std::size_t width, float* mean) {
   float *excess = mean + width, *scale = excess + width, *offset = scale + width;
-  const float distance = shift_of(work, sample, mean, excess);
-  work.path.coefficients(work.layer, gate(work.layer, distance), mean, excess, scale, offset);
+  const float distance = path.answer(layer, mean, excess, scale);  // it works where scale and offset will be
+  path.coefficients(layer, mean, excess, scale, offset);
+  return distance;
+}
+
+void decide(const Work& work, std::size_t sample) {
+  float* mean = work.values + 4 * work.width * sample;
+  shift_of(work, sample, mean, mean + work.width);
+  const float distance = line_of(work.path, work.layer, work.width, mean);
   if (work.distance) work.distance[sample] = distance;
 }
 
@@ -133,9 +140,13 @@ const Pool kSerial = {nullptr, serial};
 
 }  // namespace
 
-float gate(const Layer& layer, float distance) {
-  if (!layer.calibrated) return layer.low + layer.room * std::exp(layer.rate * distance);
+float blend_weight(const Layer& layer, float distance) {
+  if (layer.gate == Gate::kAdaptive) return layer.low + layer.room * std::exp(layer.rate * distance);
   return layer.low + std::max(0.0f, layer.room - layer.room / std::max(distance, 1e-30f));
+}
+
+float filter_weight(const Layer& layer, float distance) {
+  return std::max(0.0f, 1 - layer.shrink / std::max(distance, 1e-30f));
 }
 
 const Path* const* paths(std::size_t* count) {
@@ -199,8 +210,7 @@ void whole_planes(void* context, std::size_t sample) {
     work.path.plane_moments(x + c * work.count, work.count, mean + c, excess + c);
     excess[c] -= work.layer.ratio[c];
   }
-  const float distance = work.path.distance(work.layer, mean, excess);
-  work.path.coefficients(work.layer, gate(work.layer, distance), mean, excess, scale, offset);
+  const float distance = line_of(work.path, work.layer, width, mean);
   for (std::size_t c = 0; c < channels; ++c)
     work.path.plane_apply(x + c * work.count, y + c * work.count, work.count, scale[c], offset[c]);
   if (work.distance) work.distance[sample] = distance;

@@ -1,6 +1,5 @@
 // The operators that ONNX Runtime sees: names, types, checks, and the way to the kernel. They have the names, inputs
 // and attributes of the functions in src/leantta/graph/functions.py, and a session that knows them runs them instead.
-#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -12,6 +11,7 @@
 #include "calls.h"
 #include "depthwise.h"
 #include "kernel.h"
+#include "node_constants.h"
 #include "ort_abi.h"
 
 #define LEANTTA_EXPORT extern "C" __attribute__((visibility("default")))
@@ -20,60 +20,36 @@ namespace leantta {
 namespace {
 
 // One operator for one type of tensor.
-struct Op : OrtCustomOp {
+struct Op : OrtCustomOp, NormForm {
   std::string name;
-  ElementType type = kUint8;  // of u, y and r
-  bool calibrated = false, residual = false, hard_swish = false;
   const Path* path = nullptr;
   std::vector<ElementType> inputs;
 };
 
 const Op& as_op(const OrtCustomOp* op) { return *static_cast<const Op*>(op); }
 
-// Where the constants are among the inputs.
-constexpr std::size_t kByteConstants = 7, kFloatConstants = 2;
-
-// A node of a session: its constants, in the form that the kernel reads.
+// A node of a session.
 class Node {
  public:
-  Node(const Op& op, const OrtApi* table, const OrtKernelInfo* info) : op_(op), calls_(table) {
-    layer_.calibrated = op.calibrated;
-    layer_.has_residual = op.residual;
-    layer_.hard_swish = op.hard_swish;
-    layer_.floats = op.type == kFloat;
-    layer_.flip = op.type == kInt8 ? 0x80 : 0;
-    layer_.low = attribute(info, "low");
-    layer_.room = attribute(info, "room");
-    layer_.rate = op.calibrated ? 0 : attribute(info, "rate");
-    const bool bytes = op.type != kFloat;
-    const std::size_t at = bytes ? kByteConstants : kFloatConstants, weights = op.calibrated ? 2 : 1;
-    layer_.gamma = per_channel(info, at, "gamma", 0);
-    layer_.beta = per_channel(info, at + 1, "beta", 0);
-    layer_.ratio = per_channel(info, at + 2, "ratio", 1);
-    layer_.mean_weight = per_channel(info, at + 3, "mean_weight", 0);
-    if (op.calibrated) layer_.var_weight = per_channel(info, at + 4, "var_weight", 0);
-    read_u(info, bytes);
-    if (!bytes) return;
-    layer_.y = affine(info, 3, "y");
-    residual_at_ = at + 3 + weights;
-    if (op.residual) layer_.r = affine(info, residual_at_ + 1, "r");
-  }
+  Node(const Op& op, const OrtApi* table, const OrtKernelInfo* info)
+      : op_(op), calls_(table), constants_(calls_, info, op) {}
 
   void compute(OrtKernelContext* context) const {
+    const Layer& layer = constants_.layer();
     const Tensor u = calls_.input(context, 0);
     if (u.type != op_.type) throw Failure("u has the wrong type");
     if (u.rank < 3) throw Failure("u has the shape " + u.shown() + "; a batch, positions and channels are needed");
     const bool bytes = op_.type != kFloat;
     const std::size_t axis = bytes ? u.rank - 1 : 1;
-    if (u.sizes[axis] != static_cast<std::int64_t>(layer_.channels))
+    if (u.sizes[axis] != static_cast<std::int64_t>(layer.channels))
       throw Failure("u has the shape " + u.shown() + ", with " + std::to_string(u.sizes[axis]) +
-                    " channels; gamma has " + std::to_string(layer_.channels));
+                    " channels; gamma has " + std::to_string(layer.channels));
     const std::size_t n = static_cast<std::size_t>(u.sizes[0]);
-    const std::size_t count = n ? u.count() / n / layer_.channels : 0;
+    const std::size_t count = n ? u.count() / n / layer.channels : 0;
     if (n && !count) throw Failure("u has the shape " + u.shown() + ": no positions to take the mean of");
     const void* r = nullptr;
     if (op_.residual) {
-      const Tensor other = calls_.input(context, residual_at_);
+      const Tensor other = calls_.input(context, constants_.residual_at());
       if (other.type != op_.type) throw Failure("r has the wrong type");
       if (other.rank != u.rank || other.sizes != u.sizes)
         throw Failure("r has the shape " + other.shown() + " and u " + u.shown() + "; they must be the same");
@@ -86,9 +62,9 @@ class Node {
     Crew crew(calls_.api, context);
     const Pool pool = crew.pool();
     const bool done =
-        bytes ? normalize(*op_.path, layer_, pool, static_cast<const std::uint8_t*>(u.data),
+        bytes ? normalize(*op_.path, layer, pool, static_cast<const std::uint8_t*>(u.data),
                           static_cast<const std::uint8_t*>(r), static_cast<std::uint8_t*>(y), distance, n, count)
-              : normalize_planes(*op_.path, layer_, pool, static_cast<const float*>(u.data), static_cast<float*>(y),
+              : normalize_planes(*op_.path, layer, pool, static_cast<const float*>(u.data), static_cast<float*>(y),
                                  distance, n, count);
     if (!done) throw std::bad_alloc();
     crew.check();
@@ -98,73 +74,9 @@ class Node {
   const Api& api() const { return calls_.api; }
 
  private:
-  float attribute(const OrtKernelInfo* info, const char* name) const {
-    float value = 0;
-    OrtStatus* status = calls_.api.attribute(info, name, &value);
-    if (status) calls_.api.release(status);
-    if (status || !std::isfinite(value)) throw Failure(std::string("its attribute ") + name + " is not a number");
-    return value;
-  }
-
-  const float* per_channel(const OrtKernelInfo* info, std::size_t index, const std::string& name, float filling) {
-    const Tensor tensor = calls_.constant(info, index, name, kFloat);
-    if (!layer_.channels) layer_.channels = tensor.count();
-    if (!layer_.channels) throw Failure("gamma has no channels");
-    if (tensor.count() != layer_.channels)
-      throw Failure("its input " + name + " has " + std::to_string(tensor.count()) + " values; gamma has " +
-                    std::to_string(layer_.channels));
-    const float* given = static_cast<const float*>(tensor.data);
-    std::vector<float> values(given, given + layer_.channels);
-    values.resize(padded(layer_.channels), filling);
-    return kept(std::move(values));
-  }
-
-  Affine affine(const OrtKernelInfo* info, std::size_t index, const std::string& name) const {
-    const Tensor scale = calls_.constant(info, index, name + "_scale", kFloat);
-    const Tensor zero = calls_.constant(info, index + 1, name + "_zero", op_.type);
-    if (scale.count() != 1 || zero.count() != 1) throw Failure(name + " must have one scale and one zero point");
-    return {scale_at(scale, 0, name), zero_at(zero, 0)};
-  }
-
-  // What the bytes of u stand for: one scale and zero point, or those of each channel. Floats stand for themselves.
-  void read_u(const OrtKernelInfo* info, bool bytes) {
-    std::vector<float> scales(padded(layer_.channels), 1.0f), zeros(padded(layer_.channels), 0.0f);
-    if (bytes) {
-      const Tensor scale = calls_.constant(info, 1, "u_scale", kFloat);
-      const Tensor zero = calls_.constant(info, 2, "u_zero", op_.type);
-      const std::size_t count = scale.count();
-      if (zero.count() != count || (count != 1 && count != layer_.channels))
-        throw Failure("u must have one scale and one zero point, or " + std::to_string(layer_.channels) +
-                      ", for each channel");
-      for (std::size_t c = 0; c < layer_.channels; ++c) {
-        scales[c] = scale_at(scale, count == 1 ? 0 : c, "u");
-        zeros[c] = zero_at(zero, count == 1 ? 0 : c);
-      }
-    }
-    layer_.u_scale = kept(std::move(scales));
-    layer_.u_zero = kept(std::move(zeros));
-  }
-
-  static float scale_at(const Tensor& tensor, std::size_t i, const std::string& name) {
-    const float value = static_cast<const float*>(tensor.data)[i];
-    if (!std::isnormal(value) || value < 0) throw Failure("its " + name + "_scale is not above 0");
-    return value;
-  }
-
-  float zero_at(const Tensor& tensor, std::size_t i) const {
-    return static_cast<float>(static_cast<const std::uint8_t*>(tensor.data)[i] ^ layer_.flip);
-  }
-
-  const float* kept(std::vector<float> values) {
-    constants_.push_back(std::move(values));
-    return constants_.back().data();
-  }
-
   const Op& op_;
   const Calls calls_;
-  Layer layer_;
-  std::size_t residual_at_ = 0;
-  std::vector<std::vector<float>> constants_;
+  const NodeConstants constants_;
 };
 
 OrtStatus* create_node(const OrtCustomOp* self, const OrtApi* table, const OrtKernelInfo* info, void** kernel) {
@@ -177,21 +89,21 @@ OrtStatus* compute(void* kernel, OrtKernelContext* context) {
   return guarded(node.api(), node.op().name, [&] { node.compute(context); });
 }
 
-Op make_op(const std::string& gate, ElementType type, bool residual, bool hard_swish, const Path* path,
+Op make_op(const GateForm& gate, ElementType type, bool residual, bool hard_swish, const Path* path,
            std::uint32_t version) {
   Op op{};
   op.type = type;
-  op.calibrated = gate == "Calibrated";
+  op.gate = gate;
   op.residual = residual;
   op.hard_swish = hard_swish;
   op.path = path;
-  op.name = (type == kFloat ? "" : "QLinear") + gate + "Norm";
+  op.name = std::string(type == kFloat ? "" : "QLinear") + gate.name + "Norm";
   op.name += std::string(residual ? "Add" : "") + (hard_swish ? "HardSwish" : "");
   if (type == kFloat)
     op.inputs = {kFloat, kInt64};
   else
     op.inputs = {type, kFloat, type, kFloat, type, kFloat, kInt64};
-  op.inputs.insert(op.inputs.end(), op.calibrated ? 5 : 4, kFloat);
+  op.inputs.insert(op.inputs.end(), 3 + gate.constants, kFloat);
   if (residual) op.inputs.insert(op.inputs.end(), {type, kFloat, type});
   set_usual(op, version);
   op.GetName = [](const OrtCustomOp* self) { return as_op(self).name.c_str(); };
@@ -217,7 +129,7 @@ Op make_op(const std::string& gate, ElementType type, bool residual, bool hard_s
 
 std::vector<Op> make_ops(const Path* path, std::uint32_t version) {
   std::vector<Op> ops;
-  for (const char* gate : {"Adaptive", "Calibrated"}) {
+  for (const GateForm& gate : kGates) {
     ops.push_back(make_op(gate, kFloat, false, false, path, version));
     for (const ElementType type : {kUint8, kInt8})
       for (const bool residual : {false, true})

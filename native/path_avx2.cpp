@@ -1,6 +1,7 @@
 // x86-64 with AVX2 and FMA.
 #include <immintrin.h>
 
+#include "answer.h"
 #include "channels.h"
 
 namespace leantta {
@@ -201,7 +202,7 @@ bool supported() { return __builtin_cpu_supports("avx2") && __builtin_cpu_suppor
 
 }  // namespace
 
-const Path kAvx2 = {"avx2", supported, sums, shift<std::int32_t>, shift<double>, coefficients,
-                    apply, plane_moments, plane_apply, distance};
+const Path kAvx2 = {"avx2", supported, sums, shift<std::int32_t>, shift<double>, answer,
+                    coefficients, apply, plane_moments, plane_apply};
 
 }  // namespace leantta

@@ -1,6 +1,7 @@
 // x86-64 with AVX-512 (F, BW, DQ, VL); compiled a second time for processors that also have VNNI.
 #include <immintrin.h>
 
+#include "answer.h"
 #include "channels.h"
 
 namespace leantta {
@@ -134,11 +135,11 @@ bool supported() {
 }  // namespace
 
 #if defined(LEANTTA_VNNI)
-const Path kAvx512Vnni = {"avx512_vnni", supported, sums, shift<std::int32_t>, shift<double>, coefficients,
-                          apply, plane_moments, plane_apply, distance};
+const Path kAvx512Vnni = {"avx512_vnni", supported, sums, shift<std::int32_t>, shift<double>, answer,
+                          coefficients, apply, plane_moments, plane_apply};
 #else
-const Path kAvx512 = {"avx512", supported, sums, shift<std::int32_t>, shift<double>, coefficients,
-                      apply, plane_moments, plane_apply, distance};
+const Path kAvx512 = {"avx512", supported, sums, shift<std::int32_t>, shift<double>, answer,
+                      coefficients, apply, plane_moments, plane_apply};
 #endif
 
 }  // namespace leantta

@@ -1,6 +1,7 @@
 // arm64: NEON is always there. Nothing newer is used, so a Cortex-A53 runs it.
 #include <arm_neon.h>
 
+#include "answer.h"
 #include "channels.h"
 
 namespace leantta {
@@ -144,7 +145,7 @@ bool supported() { return true; }
 
 }  // namespace
 
-const Path kNeon = {"neon", supported, sums, shift<std::int32_t>, shift<double>, coefficients,
-                    apply, plane_moments, plane_apply, distance};
+const Path kNeon = {"neon", supported, sums, shift<std::int32_t>, shift<double>, answer,
+                    coefficients, apply, plane_moments, plane_apply};
 
 }  // namespace leantta

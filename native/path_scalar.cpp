@@ -1,4 +1,5 @@
 // The reference: plain loops, for any processor.
+#include "answer.h"
 #include "channels.h"
 
 namespace leantta {
@@ -26,7 +27,7 @@ bool supported() { return true; }
 
 }  // namespace
 
-const Path kScalar = {"scalar", supported, sums, shift<std::int32_t>, shift<double>, coefficients,
-                      apply, plane_moments, plane_apply, distance};
+const Path kScalar = {"scalar", supported, sums, shift<std::int32_t>, shift<double>, answer,
+                      coefficients, apply, plane_moments, plane_apply};
 
 }  // namespace leantta

@@ -106,7 +106,7 @@ class FilterGate(Gate):
     needs_images = True
     constants = ("across", "back")
     operator = Operator(
-        name="FilterNorm",
+        name="LinearNorm",  # not FilterNorm, which the kernel has
         constants=("across", "back"),
         in_float=f"""{FEATURES}
     means = Squeeze (mean, positions)

@@ -1,12 +1,13 @@
 // Times the passes of the kernel on every path of this processor, and three other ways to write bytes with AVX2 that
 // were tried, all taking turns. One line of JSON per pass: {"rows", "channels", "pass", "ns": [per value, ...]}.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "../native/kernel.h"
+#include "../../native/kernel.h"
 
 #if defined(LEANTTA_AVX2)
 #include <immintrin.h>
@@ -14,11 +15,13 @@
 
 namespace {
 
+using leantta::Gate;
 using leantta::Layer;
 using leantta::Path;
 using leantta::padded;
 
 constexpr int kRounds = 40, kCalls = 20;
+constexpr std::size_t kRank = 16;  // of the filter
 
 struct Pass {
   std::string name;
@@ -107,9 +110,19 @@ void measure(std::size_t rows, std::size_t channels) {
   layer.low = 0.01f, layer.room = 0.09f, layer.rate = -0.01f;
   layer.u_scale = u_scale.data();
   layer.u_zero = u_zero.data();
-  layer.gamma = layer.beta = layer.ratio = layer.mean_weight = ones.data();
+  layer.gamma = layer.beta = layer.ratio = layer.mean_weight = layer.var_weight = ones.data();
   Layer adding = layer;
   adding.has_residual = true;
+  Layer calibrated = layer, filter = layer;
+  calibrated.gate = Gate::kCalibrated;
+  filter.gate = Gate::kFilter;
+  filter.rank = kRank;
+  filter.shrink = 0.1f;
+  std::vector<float> matrix(2 * width * padded(kRank)), any_shift(2 * width);
+  for (std::size_t i = 0; i < matrix.size(); ++i) matrix[i] = 0.01f * float(i % 7) - 0.03f;
+  for (std::size_t i = 0; i < 2 * width; ++i) any_shift[i] = 0.1f * float(i % 9) - 0.4f;
+  filter.into = filter.back = matrix.data();
+  filter.inner_weight = ones.data();
   float *mean = values.data(), *excess = mean + width, *scale = excess + width, *offset = scale + width;
   std::vector<Pass> passes;
   std::size_t count = 0;
@@ -121,7 +134,14 @@ void measure(std::size_t rows, std::size_t channels) {
     passes.push_back({"sums" + end, [&] { path.sums(x.data(), rows, channels, 0, &sums[0], &sums[width]); }, {}});
     passes.push_back(
         {"shift" + end, [&] { path.shift(layer, double(rows), &sums[0], &sums[width], mean, excess); }, {}});
-    passes.push_back({"coefficients" + end, [&] { path.coefficients(layer, 0.1f, mean, excess, scale, offset); }, {}});
+    for (const auto& [gate, of] : {std::pair{"paper", &layer}, {"calibrated", &calibrated}, {"filter", &filter}})
+      passes.push_back({std::string("answer of the gate ") + gate + end,
+                        [&, of = of] {
+                          std::copy(any_shift.begin(), any_shift.end(), mean);
+                          path.answer(*of, mean, excess, scale);
+                        },
+                        {}});
+    passes.push_back({"coefficients" + end, [&] { path.coefficients(layer, mean, excess, scale, offset); }, {}});
     passes.push_back({"apply" + end, [&] { path.apply(layer, x.data(), nullptr, y.data(), rows, scale, offset); }, {}});
     passes.push_back(
         {"apply and add" + end, [&] { path.apply(adding, x.data(), x.data(), y.data(), rows, scale, offset); }, {}});
@@ -153,6 +173,7 @@ void measure(std::size_t rows, std::size_t channels) {
 }  // namespace
 
 int main() {
-  for (const auto& shape : {std::pair<std::size_t, std::size_t>{1024, 96}, {256, 64}, {64, 384}, {16, 960}, {4, 512}})
+  for (const auto& shape : {std::pair<std::size_t, std::size_t>{1024, 96}, {256, 64}, {64, 384}, {16, 960}, {4, 512},
+                            {1, 16}, {1, 32}, {1, 64}, {1, 96}, {1, 144}, {1, 256}})  // of one row: the answers alone
     measure(shape.first, shape.second);
 }

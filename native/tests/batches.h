@@ -103,12 +103,13 @@ inline Checked& checked() {
   return counts;
 }
 
-inline Bounded check_distance(const Case& given, const Layer& layer, const std::vector<Moments>& all, float found) {
-  const Bounded distance = shift(layer, all);
+inline Answer check_distance(const Case& given, const Layer& layer, const std::vector<Moments>& all, float found) {
+  const Answer answer = answer_of(layer, given.filter, all);
+  const Bounded& distance = answer.distance;
   if (in_range(layer) && !(std::fabs(found - distance.value) <= distance.error))
     fail(given, plain_path().name, "the distance is %.9g, by the formula %.9g (+- %.2g)", found, distance.value,
          distance.error);
-  return weight(layer, distance);
+  return answer;
 }
 
 inline void check_bytes(Case& given) {
@@ -129,9 +130,9 @@ inline void check_bytes(Case& given) {
     for (std::size_t row = 0; row < given.rows; ++row) values.push_back(u(row * channels + c));
     all.push_back(moments(values, 0, 255 * 0x1p-52 * layer.u_scale[c]));
   }
-  const Bounded a = check_distance(given, layer, all, found);
+  const Answer answer = check_distance(given, layer, all, found);
   for (std::size_t c = 0; c < channels; ++c) {
-    const Line one = line(layer, c, all[c], a);
+    const Line one = line(layer, c, answer);
     for (std::size_t row = 0; row < given.rows; ++row) {
       const std::size_t i = row * channels + c;
       const Bounded wanted = in_steps(layer, c, one, u(i), (value(given.r, i) - layer.r.zero) * layer.r.scale);
@@ -158,9 +159,9 @@ inline void check_floats(Case& given) {
   std::vector<Moments> all;
   for (std::size_t c = 0; c < given.channels; ++c)
     all.push_back(moments({x->data() + c * count, x->data() + (c + 1) * count}, 24, 0));
-  const Bounded a = check_distance(given, layer, all, found);
+  const Answer answer = check_distance(given, layer, all, found);
   for (std::size_t i = 0; i < x->size(); ++i) {
-    const Bounded wanted = in_steps(layer, i / count, line(layer, i / count, all[i / count], a), (*x)[i], 0);
+    const Bounded wanted = in_steps(layer, i / count, line(layer, i / count, answer), (*x)[i], 0);
     ++checked().values;
     if (!(wanted.error < 0.5))
       ++checked().unsure;

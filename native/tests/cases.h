@@ -3,10 +3,12 @@
 
 #include <cmath>
 #include <cstdint>
+#include <algorithm>
 #include <initializer_list>
 #include <limits>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "../kernel.h"
 #include "exact_memory.h"
@@ -14,6 +16,7 @@
 namespace leantta_test {
 
 using leantta::Affine;
+using leantta::Gate;
 using leantta::Layer;
 
 class Random {
@@ -33,6 +36,11 @@ class Random {
   std::mt19937_64 engine_;
 };
 
+// A filter as the operator has it: `into` is (2 * channels, rank), `back` (rank, 2 * channels).
+struct Filter {
+  std::vector<float> into, back, weight;
+};
+
 struct Case {
   explicit Case(std::uint64_t number, std::size_t most_rows = 1000);
 
@@ -43,6 +51,9 @@ struct Case {
   std::size_t channels, rows, samples = 1;
   Exact<float> u_scale, u_zero, gamma, beta, ratio, mean_weight, var_weight;
   Exact<std::uint8_t> x, r;
+  Filter filter;
+  std::size_t rank;  // of the filter; 0 with another gate
+  Exact<float> into, back, inner_weight;
   Layer layer;
 
   std::string shown() const;
@@ -52,6 +63,8 @@ struct Case {
   void fill(Exact<float>& values, double low, double high, float padding, bool may_be_special);
   void fill(Exact<std::uint8_t>& bytes);
   void fill_u();
+  void fill_blend();
+  void fill_filter();
 };
 
 inline std::size_t channels_of(Random& random) {
@@ -63,6 +76,12 @@ inline std::size_t rows_of(Random& random, std::size_t channels, std::size_t mos
   const std::size_t rows = random.of<std::size_t>({1, 1, 2, 3, 4, 7, 16, 49, 64, 255, 256, 257, 513, 1000});
   const std::size_t limit = channels > 70 ? 257 : most;
   return rows < limit ? rows : limit;
+}
+
+inline std::size_t rank_of(Random& random, std::size_t channels) {
+  if (random.chance(0.66)) return 0;
+  const std::size_t rank = random.of<std::size_t>({1, 3, 15, 16, 16, 16, 17, 40, 140});
+  return std::min(rank, 2 * channels);
 }
 
 inline Case::Case(std::uint64_t number, std::size_t most_rows)
@@ -80,7 +99,11 @@ inline Case::Case(std::uint64_t number, std::size_t most_rows)
       mean_weight(leantta::padded(channels)),
       var_weight(leantta::padded(channels)),
       x(channels * rows, random.below(64)),
-      r(channels * rows, random.below(64)) {
+      r(channels * rows, random.below(64)),
+      rank(rank_of(random, channels)),
+      into(2 * leantta::padded(channels) * leantta::padded(rank)),
+      back(rank * 2 * leantta::padded(channels)),
+      inner_weight(leantta::padded(rank)) {
   fill(x);
   fill(r);
   fill(gamma, -2, 2, 0, special);
@@ -98,8 +121,17 @@ inline Case::Case(std::uint64_t number, std::size_t most_rows)
   layer.flip = random.chance(0.5) ? 0x80 : 0;
   layer.has_residual = random.chance(0.4);
   layer.hard_swish = random.chance(0.3);
-  layer.calibrated = random.chance(0.5);
-  if (layer.calibrated) {
+  layer.gate = rank ? Gate::kFilter : random.of({Gate::kAdaptive, Gate::kCalibrated});
+  rank ? fill_filter() : fill_blend();
+  layer.u_scale = u_scale.data();
+  layer.u_zero = u_zero.data();
+  layer.gamma = gamma.data();
+  layer.beta = beta.data();
+  layer.ratio = ratio.data();
+}
+
+inline void Case::fill_blend() {
+  if (layer.gate == Gate::kCalibrated) {
     layer.low = random.chance(0.1) ? 1 : random.between(0, 0.4);
     layer.room = random.chance(0.1) ? 1 - layer.low : random.between(0, 0.5);
   } else {
@@ -108,13 +140,40 @@ inline Case::Case(std::uint64_t number, std::size_t most_rows)
     layer.room = static_cast<float>(free * trust);
     layer.rate = static_cast<float>(-free * free);
   }
-  layer.u_scale = u_scale.data();
-  layer.u_zero = u_zero.data();
-  layer.gamma = gamma.data();
-  layer.beta = beta.data();
-  layer.ratio = ratio.data();
   layer.mean_weight = mean_weight.data();
-  layer.var_weight = layer.calibrated ? var_weight.data() : nullptr;
+  layer.var_weight = layer.gate == Gate::kCalibrated ? var_weight.data() : nullptr;
+}
+
+// A matrix (rows, columns) in blocks of kLanes columns; `row` and `column` tell where a row and a column go.
+template <typename Row, typename Column>
+void put_in_blocks(const std::vector<float>& matrix, std::size_t columns, std::size_t all_rows, Exact<float>& blocks,
+                   Row row, Column column) {
+  std::fill(blocks.data(), blocks.data() + blocks.size(), 0.0f);
+  for (std::size_t i = 0; i < matrix.size(); ++i) {
+    const std::size_t to = column(i % columns), first = to - to % leantta::kLanes;
+    blocks[first * all_rows + row(i / columns) * leantta::kLanes + to - first] = matrix[i];
+  }
+}
+
+// Sums of 2 * channels terms that stay about as large as these; columns of dead channels are zero.
+inline void Case::fill_filter() {
+  const std::size_t both = 2 * channels, width = leantta::padded(channels);
+  const double size = random.of({0.5, 2.0}) / std::sqrt(static_cast<double>(both)), answer = random.of({0.3, 1.0, 3.0});
+  for (std::size_t i = 0; i < both * rank; ++i) {
+    filter.into.push_back(random.between(-size, size));
+    filter.back.push_back(ratio[i % both % channels] == 0 ? 0 : random.between(-answer, answer));
+  }
+  std::fill(inner_weight.data(), inner_weight.data() + inner_weight.size(), 0.0f);
+  for (std::size_t k = 0; k < rank; ++k) filter.weight.push_back(inner_weight[k] = random.between(0, 2));
+  const auto spread = [=](std::size_t i) { return i < channels ? i : i - channels + width; };
+  const auto same = [](std::size_t i) { return i; };
+  put_in_blocks(filter.into, rank, 2 * width, into, spread, same);
+  put_in_blocks(filter.back, both, rank, back, same, spread);
+  layer.shrink = random.chance(0.3) ? 0 : random.between(0, random.of({0.5, 5.0}));
+  layer.rank = rank;
+  layer.into = into.data();
+  layer.back = back.data();
+  layer.inner_weight = inner_weight.data();
 }
 
 inline Affine Case::affine() {
@@ -165,8 +224,11 @@ inline std::string Case::shown() const {
     return std::string(text);
   };
   char gate[120];
-  std::snprintf(gate, sizeof gate, "%s gate, low %.9g room %.9g rate %.9g", layer.calibrated ? "calibrated" : "paper's",
-                layer.low, layer.room, layer.rate);
+  if (layer.gate == Gate::kFilter)
+    std::snprintf(gate, sizeof gate, "filter of rank %zu, shrink %.9g", layer.rank, layer.shrink);
+  else
+    std::snprintf(gate, sizeof gate, "%s gate, low %.9g room %.9g rate %.9g",
+                  layer.gate == Gate::kCalibrated ? "calibrated" : "paper's", layer.low, layer.room, layer.rate);
   return std::to_string(channels) + " channels, " + std::to_string(rows) + " rows, " +
          std::to_string(samples) + " samples, " +
          (layer.flip ? "int8" : "uint8") + (layer.has_residual ? ", residual" : "") +

@@ -1,6 +1,7 @@
 // Paths with a fault, to show that the tests find it. Each does what the scalar path does, but for one thing.
 #pragma once
 
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -8,6 +9,7 @@
 
 namespace leantta_test {
 
+using leantta::Gate;
 using leantta::kScalar;
 using leantta::Layer;
 using leantta::Path;
@@ -23,12 +25,11 @@ using Int = std::int32_t;
 
 // The mean, slope or offset of a layer off by a share.
 template <int kWhich>
-void off_by_a_share(const Layer& layer, float weight, const float* mean, const float* excess, float* scale,
-                    float* offset) {
+void off_by_a_share(const Layer& layer, const float* mean, const float* var, float* scale, float* offset) {
   const std::size_t width = leantta::padded(layer.channels);
   std::vector<float> moved(mean, mean + width);
   for (float& value : moved) value *= kWhich == 0 ? 1.001f : 1.0f;
-  kScalar.coefficients(layer, weight, moved.data(), excess, scale, offset);
+  kScalar.coefficients(layer, moved.data(), var, scale, offset);
   for (std::size_t c = 0; c < width; ++c) {
     if (kWhich == 1) scale[c] *= 1.001f;
     if (kWhich == 2) offset[c] += 0.01f;
@@ -77,9 +78,51 @@ inline const Fault kFaults[] = {
      }},
     {"a distance in another order", false,
      [](Path& path) {
-       path.distance = [](const Layer& layer, const float* mean, const float* excess) {
-         const float distance = kScalar.distance(layer, mean, excess);
+       path.answer = [](const Layer& layer, float* mean, float* excess, float* room) {
+         const float distance = kScalar.answer(layer, mean, excess, room);
          return distance + 0x1p-23f * distance;
+       };
+     }},
+    {"an answer in another order", false,
+     [](Path& path) {
+       path.answer = [](const Layer& layer, float* mean, float* excess, float* room) {
+         const float distance = kScalar.answer(layer, mean, excess, room);
+         if (layer.gate == Gate::kFilter) excess[layer.channels - 1] *= 1 + 0x1p-23f;
+         return distance;
+       };
+     }},
+    {"a filter that reads past its matrix", false,
+     [](Path& path) {
+       path.answer = [](const Layer& layer, float* mean, float* excess, float* room) {
+         if (layer.gate == Gate::kFilter) {
+           const volatile float next = layer.back[layer.rank * 2 * leantta::padded(layer.channels)];
+           static_cast<void>(next);
+         }
+         return kScalar.answer(layer, mean, excess, room);
+       };
+     }},
+    {"a filter that does not shrink", true,
+     [](Path& path) {
+       path.answer = [](const Layer& layer, float* mean, float* excess, float* room) {
+         Layer other = layer;
+         other.shrink = 0;
+         return kScalar.answer(other, mean, excess, room);
+       };
+     }},
+    {"a filter that sees variances and not their logarithms", true,
+     [](Path& path) {
+       path.answer = [](const Layer& layer, float* mean, float* excess, float* room) {
+         for (std::size_t c = 0; layer.gate == Gate::kFilter && c < layer.channels; ++c)
+           excess[c] = std::exp(excess[c]) - 1;
+         return kScalar.answer(layer, mean, excess, room);
+       };
+     }},
+    {"a filter's variance off by a thousandth", true,
+     [](Path& path) {
+       path.answer = [](const Layer& layer, float* mean, float* excess, float* room) {
+         const float distance = kScalar.answer(layer, mean, excess, room);
+         for (std::size_t c = 0; layer.gate == Gate::kFilter && c < layer.channels; ++c) excess[c] *= 1.001f;
+         return distance;
        };
      }},
     {"a rounding too few", false,
@@ -96,7 +139,7 @@ inline const Fault kFaults[] = {
          for (float& value : ratio) value = value == 0 ? 1e-30f : value;
          Layer moving = layer;
          moving.ratio = ratio.data();
-         return kScalar.shift(moving, count, sum, square, mean, excess);
+         kScalar.shift(moving, count, sum, square, mean, excess);
        };
      }},
     {"a mean off by a thousandth", true, [](Path& path) { path.coefficients = off_by_a_share<0>; }},

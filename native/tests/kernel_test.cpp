@@ -30,8 +30,10 @@ struct Group {
 
 const Group kGroups[] = {
     {"sums", test_sums, 1},
-    {"shift and coefficients", test_shift, 1},
+    {"shift", test_shift, 1},
     {"shift of totals", test_shift_of_totals, 1},
+    {"answer", test_answer, 1},
+    {"coefficients", test_coefficients, 1},
     {"apply", test_apply, 1},
     {"planes", test_planes, 1},
     {"batches", test_batches, 1},
@@ -88,6 +90,7 @@ int main(int count, char** words) {
     std::fflush(stdout);
   }
   test_limits();
+  test_functions();
   const Checked counts = checked();
   std::printf("formulas: %zu values, %.1f %% of them beyond what float32 can tell\n", counts.values,
               100.0 * static_cast<double>(counts.unsure) / static_cast<double>(counts.values));

@@ -1,20 +1,31 @@
 // The method a second time, in double and straight from its formulas, with a bound on what float32 may change:
 //
-//   S = sum of mean_weight m^2 (+ var_weight (v - ratio)^2)     m, v: the sample's mean and variance of u
-//   y = gamma / sqrt(1 + a (v - ratio)) * (u - a m) + beta      a: the gate at S
+//   y = gamma / sqrt(V) * (u - M) + beta
 //
-// where m = v - ratio = 0 in a dead channel, one with ratio = 0.
+// The gates that blend, where m and v are the sample's mean and variance of u and a is the gate at S:
+//
+//   S = sum of mean_weight m^2 (+ var_weight (v - ratio)^2),  M = a m,  V = 1 + a (v - ratio)
+//
+// The filter:
+//
+//   z = [m, clip(log(1 + v - ratio), -4, 4)] into,  S = sum of weight z^2,  a = max(0, 1 - shrink / S)
+//   [M, log V] = a z back,  V clipped to exp(-3) .. exp(3)
+//
+// In a dead channel, one with ratio = 0, m = v - ratio = 0.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
 #include <vector>
 
 #include "../kernel.h"
+#include "cases.h"
 
 namespace leantta_test {
 
+using leantta::Gate;
 using leantta::Layer;
 
 constexpr double kUlp = 0x1p-24;  // half of float32's last place, of a value
@@ -43,30 +54,46 @@ inline Moments moments(const std::vector<double>& values, double roundings, doub
 inline bool in_range(const Layer& layer) {
   float most = 1;
   for (std::size_t c = 0; !layer.floats && c < layer.channels; ++c) most = std::fmax(most, layer.u_scale[c]);
-  return std::pow(255.0 * most, layer.calibrated ? 4 : 2) < 1e36;
+  if (layer.gate == Gate::kFilter) return 255.0 * most * static_cast<double>(layer.channels) < 1e17;
+  return std::pow(255.0 * most, layer.gate == Gate::kCalibrated ? 4 : 2) < 1e36;
 }
 
-// The distance S of a sample.
-inline Bounded shift(const Layer& layer, const std::vector<Moments>& all) {
+// What a function that only grows makes of a value, and of its error.
+template <typename Function>
+Bounded grown(const Bounded& x, Function f) {
+  const double value = f(x.value);
+  return {value, std::fmax(f(x.value + x.error) - value, value - f(x.value - x.error))};
+}
+
+// The variance of a channel less that of the source.
+inline Bounded excess_of(const Layer& layer, std::size_t c, const Moments& of) {
+  if (layer.ratio[c] == 0) return {};
+  return {of.var.value - layer.ratio[c], of.var.error + kUlp * (of.var.value + layer.ratio[c])};
+}
+
+inline Bounded mean_of(const Layer& layer, std::size_t c, const Moments& of) {
+  return layer.ratio[c] == 0 ? Bounded{} : of.mean;
+}
+
+// The distance S of a sample, by a gate that blends.
+inline Bounded blend_distance(const Layer& layer, const std::vector<Moments>& all) {
   Bounded total;
   for (std::size_t c = 0; c < all.size(); ++c) {
-    if (layer.ratio[c] == 0) continue;
-    const Bounded &m = all[c].mean, &v = all[c].var;
+    const Bounded m = mean_of(layer, c, all[c]), e = excess_of(layer, c, all[c]);
     total.value += layer.mean_weight[c] * m.value * m.value;
     total.error += layer.mean_weight[c] * m.error * (2 * std::fabs(m.value) + m.error);
-    if (!layer.calibrated) continue;
-    const double excess = v.value - layer.ratio[c], off = v.error + kUlp * (v.value + layer.ratio[c]);
-    total.value += layer.var_weight[c] * excess * excess;
-    total.error += layer.var_weight[c] * off * (2 * std::fabs(excess) + off);
+    if (layer.gate != Gate::kCalibrated) continue;
+    total.value += layer.var_weight[c] * e.value * e.value;
+    total.error += layer.var_weight[c] * e.error * (2 * std::fabs(e.value) + e.error);
   }
   total.error += kUlp * (16 + static_cast<double>(all.size()) / 8) * total.value + 1e-37;
   return total;
 }
 
 // The weight a of the sample's statistics.
-inline Bounded weight(const Layer& layer, const Bounded& shift) {
+inline Bounded blend_weight_of(const Layer& layer, const Bounded& shift) {
   const double low = layer.low, room = layer.room, rate = layer.rate;
-  if (!layer.calibrated) {
+  if (layer.gate == Gate::kAdaptive) {
     const double near = std::exp(rate * shift.value);
     const double slope = std::exp(rate * std::fmax(0, shift.value - shift.error));
     return {low + room * near, 8 * kUlp * (low + room) + room * std::fabs(rate) * slope * shift.error +
@@ -77,26 +104,100 @@ inline Bounded weight(const Layer& layer, const Bounded& shift) {
           8 * kUlp * (low + room) + room * shift.error / (least * least)};
 }
 
-// y = g (u - a m) + beta of a channel; `sure` is false where float32 cannot tell.
+// What a gate says: the distance, and the mean and variance of each channel to normalise with.
+struct Answer {
+  Bounded distance;
+  std::vector<Bounded> mean, var;
+};
+
+inline Answer blended(const Layer& layer, const std::vector<Moments>& all) {
+  Answer made;
+  made.distance = blend_distance(layer, all);
+  const Bounded a = blend_weight_of(layer, made.distance);
+  for (std::size_t c = 0; c < all.size(); ++c) {
+    const Bounded m = mean_of(layer, c, all[c]), e = excess_of(layer, c, all[c]);
+    const double centre = a.value * m.value, size = std::fabs(e.value) + 2 * layer.ratio[c];
+    made.mean.push_back({centre, a.error * std::fabs(m.value) + a.value * m.error + 4 * kUlp * std::fabs(centre)});
+    made.var.push_back({1 + a.value * e.value, kUlp * (4 + 4 * a.value * size) + a.value * e.error +
+                                                   a.error * std::fabs(e.value)});
+  }
+  return made;
+}
+
+// The sum of x[i] * row i of a matrix in one column.
+inline Bounded product(const std::vector<Bounded>& x, const std::vector<float>& matrix, std::size_t columns,
+                       std::size_t column) {
+  Bounded sum;
+  double size = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double factor = matrix[i * columns + column];
+    sum.value += factor * x[i].value;
+    sum.error += std::fabs(factor) * x[i].error;
+    size += std::fabs(factor * x[i].value);
+  }
+  sum.error += kUlp * (16 + static_cast<double>(x.size()) / 2) * size + 1e-37;
+  return sum;
+}
+
+inline Answer filtered(const Layer& layer, const Filter& filter, const std::vector<Moments>& all) {
+  constexpr double polynomial = 1e-6;  // what logarithms may be off by, and exponentials of their value
+  const std::size_t channels = all.size(), rank = filter.weight.size();
+  std::vector<Bounded> features, inner;
+  for (std::size_t c = 0; c < channels; ++c) features.push_back(mean_of(layer, c, all[c]));
+  for (std::size_t c = 0; c < channels; ++c) {
+    const Bounded e = excess_of(layer, c, all[c]);
+    features.push_back(grown({1 + e.value, e.error + kUlp * (2 + std::fabs(e.value))}, [](double x) {
+      return std::clamp(std::log(std::fmax(x, 1e-30)), -4.0, 4.0);
+    }));
+    features.back().error += polynomial;
+  }
+  Answer made;
+  double size = 0;
+  for (std::size_t k = 0; k < rank; ++k) {
+    const Bounded z = product(features, filter.into, rank, k);
+    const double weight = filter.weight[k];
+    inner.push_back(z);
+    made.distance.value += weight * z.value * z.value;
+    made.distance.error += std::fabs(weight) * z.error * (2 * std::fabs(z.value) + z.error);
+    size += std::fabs(weight) * z.value * z.value;
+  }
+  made.distance.error += kUlp * (16 + static_cast<double>(rank) / 8) * size + 1e-37;
+  const Bounded a = grown(made.distance, [&](double s) {
+    return std::fmax(0, 1 - layer.shrink / std::fmax(s, 1e-30));
+  });
+  for (Bounded& z : inner) {
+    const double off = 4 * kUlp * (std::fabs(z.value) + z.error) * (1 + a.error);
+    z = {a.value * z.value, (a.value + a.error) * z.error + a.error * std::fabs(z.value) + off};
+  }
+  for (std::size_t c = 0; c < channels; ++c) {
+    made.mean.push_back(product(inner, filter.back, 2 * channels, c));
+    made.var.push_back(grown(product(inner, filter.back, 2 * channels, channels + c),
+                             [](double x) { return std::exp(std::clamp(x, -3.0, 3.0)); }));
+    made.var.back().error += polynomial * made.var.back().value;
+  }
+  return made;
+}
+
+inline Answer answer_of(const Layer& layer, const Filter& filter, const std::vector<Moments>& all) {
+  return layer.gate == Gate::kFilter ? filtered(layer, filter, all) : blended(layer, all);
+}
+
+// y = g (u - M) + beta of a channel; `sure` is false where float32 cannot tell.
 struct Line {
   double slope = 0, centre = 0, end = 0;
   double slope_error = 0, centre_error = 0;  // relative, absolute
   bool sure = false;
 };
 
-inline Line line(const Layer& layer, std::size_t c, const Moments& seen, const Bounded& a) {
-  const Moments of = layer.ratio[c] == 0 ? Moments{} : seen;
-  const double excess = of.var.value - layer.ratio[c];
-  const double width = 1 + a.value * excess;
-  const double off = kUlp * (4 + 4 * a.value * (of.var.value + layer.ratio[c])) + a.value * of.var.error +
-                     a.error * std::fabs(excess);
+inline Line line(const Layer& layer, std::size_t c, const Answer& answer) {
+  const Bounded &mean = answer.mean[c], &var = answer.var[c];
   Line made;
-  made.slope = layer.gamma[c] / std::sqrt(width);
-  made.slope_error = off / width + 8 * kUlp;
-  made.centre = a.value * of.mean.value;
-  made.centre_error = a.error * std::fabs(of.mean.value) + a.value * of.mean.error + 4 * kUlp * std::fabs(made.centre);
+  made.slope = layer.gamma[c] / std::sqrt(var.value);
+  made.slope_error = var.error / var.value + 8 * kUlp;
+  made.centre = mean.value;
+  made.centre_error = mean.error;
   made.end = layer.beta[c];
-  made.sure = width > 8 * off && in_range(layer) && std::isfinite(made.slope) && std::isfinite(made.end);
+  made.sure = var.value > 8 * var.error && in_range(layer) && std::isfinite(made.slope) && std::isfinite(made.end);
   return made;
 }
 

@@ -21,6 +21,9 @@ FLOATS = tuple(name for name in FUNCTIONS if name not in BYTES)
 TYPED = [(op, np.float32) for op in FLOATS] + [(op, dtype) for op in BYTES for dtype in (np.uint8, np.int8)]
 """Every function with every type of tensor that it takes."""
 
+RANK = 24
+"""Of a filter, where it has so many channels; that of the map, so that its weights look like a channel's."""
+
 SCALES = {"u_scale": 0.04, "y_scale": 0.05, "r_scale": 0.03}
 ZEROS = {"u_zero": 118, "y_zero": 96, "r_zero": 120}  # of uint8; int8 has them 128 lower
 
@@ -56,25 +59,33 @@ class Layer:
             "mean_weight": random.uniform(0.5, 2, c) / c,
             "var_weight": random.uniform(0.5, 2, c) / c,
         }
-        if "var_weight" not in FUNCTIONS[self.op].input:
-            del per_channel["var_weight"]
-        values = [value.astype(np.float32) for value in per_channel.values()]
+        rank = min(RANK, 2 * c)
+        of_filter = {
+            "into": random.normal(0, 0.5, (2 * c, rank)) / np.sqrt(c),
+            "back": random.normal(0, 0.5, (rank, 2 * c)),
+            "weight": random.uniform(0.5, 2, (rank, 1)) / rank,
+        }
+        taken = FUNCTIONS[self.op].input
+        names = [name for name in (*per_channel, *of_filter) if name in taken]
+        values = [(per_channel | of_filter)[name].astype(np.float32) for name in names]
         if self.op in FLOATS:
             shaped = float_constants(1 + len(self.shape), values)
-            made = dict(zip(("positions", *per_channel), shaped, strict=True))
+            made = dict(zip(("positions", *names), shaped, strict=True))
         else:
             shaped = int8_constants((c, *self.shape[:-1]), values)
             lower = 128 if np.dtype(self.dtype) == np.int8 else 0
             made = {name: np.asarray(value, np.float32) for name, value in SCALES.items()}
             made |= {name: np.asarray(value - lower, self.dtype) for name, value in ZEROS.items()}
-            made |= dict(zip(("average", "flat", *per_channel), shaped, strict=True))
-        made = {name: value for name, value in made.items() if name in FUNCTIONS[self.op].input}
-        return {**made, **self.constants}
+            made |= dict(zip(("average", "flat", *names), shaped, strict=True))
+        made = {name: value for name, value in made.items() if name in taken}
+        made |= self.constants
+        if "back" in made:  # a filter answers nothing to a dead channel
+            made["back"] = made["back"] * np.tile(made["ratio"].reshape(-1) != 0, 2)
+        return made
 
     def graph(self) -> Graph:
-        attributes = {"low": 0.1, "room": 0.5, "rate": -0.3, "layer": "bn", **self.attributes}
-        if "rate" not in FUNCTIONS[self.op].attribute:
-            attributes.pop("rate")
+        usual = {"low": 0.1, "room": 0.5, "rate": -0.3, "shrink": 0.2, "layer": "bn", **self.attributes}
+        attributes = {name: usual[name] for name in FUNCTIONS[self.op].attribute}
         node = Node(self.op, tuple(FUNCTIONS[self.op].input), ("y", "distance"), attributes, "bn", LOCAL)
         whole = Tensor(np.dtype(self.dtype), (BATCH, *self.shape))
         tensors = {name: whole for name in (*self.takes, "y")}

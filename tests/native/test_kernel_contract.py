@@ -40,6 +40,9 @@ TIES = 0.002
 DISTANCE = {"of": 1e-4, "least": 1e-6}
 """How much distances may differ: of the value, and of the sum of the weights, as float32 cancels."""
 
+NOTHING = {"low": 0.0, "room": 0.0, "shrink": 1e30}
+"""Attributes with which every gate is BatchNorm in eval mode."""
+
 pytestmark = pytest.mark.skipif(not PATHS, reason="this installation has no kernel: there was no compiler")
 typed = pytest.mark.parametrize(("op", "dtype"), TYPED, ids=lambda value: getattr(value, "__name__", value))
 
@@ -50,18 +53,25 @@ def layer_of(op: str, dtype: DTypeLike, shape: str, **changes: object) -> Layer:
     return Layer(op, dtype, whole, **changes)  # type: ignore[arg-type]  # whatever the fields are
 
 
-def assert_same(found: list[Array], wanted: list[Array], layer: Layer, *, share: float) -> None:
-    """Fail unless the kernel and the body agree; `share` of the bytes may be on the other side of a tie."""
+def assert_same(
+    found: list[Array], wanted: list[Array], layer: Layer, *, share: float, times: float = 1
+) -> None:
+    """Fail unless the kernel and the body agree; `share` of the bytes may be on the other side of a tie.
+
+    Floats may differ so many times as much as usual.
+    """
     assert [value.dtype for value in found] == [value.dtype for value in wanted]
     if layer.op in BYTES:
         assert_one_step(found[0], wanted[0], share=share)
     else:
-        assert_close(found[0], wanted[0], atol=1e-5 * (1 + float(np.abs(wanted[0]).max(initial=0))))
+        assert_close(found[0], wanted[0], atol=times * 1e-5 * (1 + float(np.abs(wanted[0]).max(initial=0))))
     values = layer.values()
-    weights = sum(float(values[name].sum()) for name in ("mean_weight", "var_weight") if name in values)
+    weights = sum(
+        float(values[name].sum()) for name in ("mean_weight", "var_weight", "weight") if name in values
+    )
     atol = DISTANCE["of"] * np.abs(wanted[1]) + DISTANCE["least"] * weights
     assert found[1].shape == wanted[1].shape
-    assert (np.abs(found[1] - wanted[1]) <= atol).all()
+    assert (np.abs(found[1] - wanted[1]) <= times * atol).all()
 
 
 def assert_identical(found: list[Array], wanted: list[Array]) -> None:
@@ -93,7 +103,7 @@ def test_dead_channels_keep_the_source_statistics_by_every_path(op: str, dtype: 
     dead = np.arange(0, ratio.size, 3)
     ratio.reshape(-1)[dead] = 0
     layer = layer_of(op, dtype, "odd map", constants={"ratio": ratio})
-    fixed = layer_of(op, dtype, "odd map", attributes={"low": 0.0, "room": 0.0})  # BatchNorm in eval mode
+    fixed = layer_of(op, dtype, "odd map", attributes=NOTHING)
     graph, inputs = layer.graph(), inputs_of(layer, 3)
     wanted, plain = portable(graph).run(None, inputs), portable(fixed.graph()).run(None, inputs)
     channels = 1 if op in FLOATS else -1
@@ -152,6 +162,8 @@ def test_any_values_are_normalized_alike(op: str, dtype: DTypeLike) -> None:
     body, sessions = portable(graph), {path: native(graph, path) for path in PATHS}
     elements = st.floats(-8, 8, width=32) if op in FLOATS else None
     values = arrays.arrays(dtype, (2, *layer.shape), elements=elements)
+    # Where a channel is flat, the body's variance cancels in float32, and a filter takes the logarithm of it.
+    times = 100 if "into" in FUNCTIONS[op].input else 1
 
     @settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(st.fixed_dictionaries(dict.fromkeys(layer.takes, values)))
@@ -159,9 +171,8 @@ def test_any_values_are_normalized_alike(op: str, dtype: DTypeLike) -> None:
         found = {path: session.run(None, inputs) for path, session in sessions.items()}
         for path in PATHS:
             assert_identical(found[path], found["scalar"])
-        assert_same(
-            found["scalar"], body.run(None, inputs), layer, share=1
-        )  # whole channels may be one value
+        wanted = body.run(None, inputs)
+        assert_same(found["scalar"], wanted, layer, share=1, times=times)  # whole channels may be one value
 
     check()
 
@@ -190,7 +201,7 @@ def test_any_scales_and_zero_points_are_normalized_alike(op: str) -> None:
             channels = layer_of(op, np.uint8, "map").channels
             constants["u_scale"] = constants["u_scale"] * random.uniform(0.2, 1, channels).astype(np.float32)
             constants["u_zero"] = random.integers(64, 192, channels).astype(np.uint8)
-        attributes = {"low": low, "room": room, "rate": -((low + room) ** 2)}
+        attributes = {"low": low, "room": room, "rate": -((low + room) ** 2), "shrink": room}
         layer = layer_of(op, np.uint8, "map", seed=seed, constants=constants, attributes=attributes)
         inputs = inputs_of(layer, 2, seed)
         wanted = portable(layer.graph()).run(None, inputs)

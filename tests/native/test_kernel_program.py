@@ -54,6 +54,7 @@ BUILDS = {
 }
 CASES = {"plain": 2000, "emulated": 2000, "sanitized": 500}
 FEW, MANY = 50, 20000
+GROUPS = ("sums", "answer", "apply", "batches", "formulas", "large batches in threads", "limits", "functions")
 
 
 def build(name: str, folder: Path) -> Path:
@@ -88,7 +89,7 @@ def test_paths_agree_and_follow_the_formulas(name: str, tmp_path: Path) -> None:
     told = call(folder / "kernel_test", str(CASES[name]))
     emulated = {"avx512", "avx512_vnni"} if name == "emulated" else set()
     assert emulated | set(kernel.paths()) <= set(paths_of(told))
-    for group in ("limits", "sums", "apply", "batches", "formulas", "large batches in threads"):
+    for group in GROUPS:
         assert re.search(rf"^{group}: \d+ cases$", told, re.MULTILINE), told
     tested = re.findall(r"^(\w+): [1-9]\d* cases$", call(folder / "depthwise_test"), re.MULTILINE)
     assert emulated | set(kernel.paths()) <= set(tested)

@@ -1,0 +1,142 @@
+// What a gate answers to the shift of a sample: the mean and the variance of u to normalise it with. Plain loops and
+// fixed orders, as in channels.h.
+#pragma once
+
+#include <cstring>
+
+#include "channels.h"
+
+namespace leantta {
+namespace {
+
+// Adds weight[i] * value[i]^2 to the lanes; `width` is a multiple of kLanes.
+inline void add_weighted_squares(const float* weight, const float* value, std::size_t width, Half sums[2]) {
+  for (std::size_t i = 0; i < width; i += kLanes)
+    for (std::size_t k = 0; k < 2; ++k) {
+      const Half v = load(value + i + k * kHalf);
+      sums[k] += load(weight + i + k * kHalf) * (v * v);
+    }
+}
+
+// The gates that blend: one weight for the whole layer, by the distance.
+inline float blend(const Layer& layer, float* mean, float* excess) {
+  const std::size_t width = padded(layer.channels);
+  Half sums[2] = {};
+  add_weighted_squares(layer.mean_weight, mean, width, sums);
+  if (layer.gate == Gate::kCalibrated) add_weighted_squares(layer.var_weight, excess, width, sums);
+  const float distance = total(sums[0], sums[1]), weight = blend_weight(layer, distance);
+  for (std::size_t c = 0; c < width; ++c) {
+    mean[c] = weight * mean[c];
+    excess[c] = 1 + weight * excess[c];
+  }
+  return distance;
+}
+
+// A vector of this processor. Its lanes never meet, so their number changes no result.
+#if defined(__AVX512F__)
+constexpr std::size_t kWide = 16;
+#elif defined(__AVX__)
+constexpr std::size_t kWide = 8;
+#else
+constexpr std::size_t kWide = 4;
+#endif
+constexpr std::size_t kParts = kLanes / kWide;
+using Wide = float __attribute__((vector_size(kWide * sizeof(float))));
+using Ints = std::int32_t __attribute__((vector_size(kWide * sizeof(float))));
+using Words = std::uint32_t __attribute__((vector_size(kWide * sizeof(float))));
+
+inline Wide load_wide(const float* x) {
+  Wide lanes;
+  std::memcpy(&lanes, x, sizeof lanes);
+  return lanes;
+}
+
+inline void store(float* x, const Wide& lanes) { std::memcpy(x, &lanes, sizeof lanes); }
+
+// The same bits as another type.
+template <typename To, typename From>
+inline To as(const From& from) {
+  To to;
+  std::memcpy(&to, &from, sizeof to);
+  return to;
+}
+
+// The logarithm of x, clipped to +-4, within 2e-7.
+inline Wide clipped_log(Wide x) {
+  const Wide least = Wide{} + 0.018315639f, most = Wide{} + 54.598150f;  // exp(-4), exp(4)
+  x = x < most ? x : most;  // also what is not a number; its mean tells
+  x = x > least ? x : least;
+  const Ints bits = as<Ints>(x);
+  const Ints power = (bits - 0x3f3504f3) >> 23;  // x = 2^power * part, and the part lies between sqrt(1/2) and sqrt(2)
+  const Wide part = as<Wide>(bits - power * (1 << 23));
+  const Wide s = (part - 1) / (part + 1), q = s * s;  // log(part) = 2 atanh(s), |s| < 0.172
+  const Wide series = q * (1 / 3.0f + q * (1 / 5.0f + q * (1 / 7.0f + q * (1 / 9.0f))));
+  return __builtin_convertvector(power, Wide) * 0.69314718f + 2 * (s + s * series);
+}
+
+// exp(x) for x clipped to +-3, within 1e-7 of it.
+inline Wide clipped_exp(Wide x) {
+  const Wide least = Wide{} - 3, most = Wide{} + 3;
+  x = x > most ? most : x;  // what is not a number stays so
+  x = x < least ? least : x;
+  const Wide lifted = x * 1.44269504f + 0x1.8p23f;  // the last bit of the sum is worth 1
+  const Wide power = lifted - 0x1.8p23f;
+  const Wide rest = (x - power * 0x1.62e4p-1f) - power * 1.42860677e-6f;  // both parts of log(2): |rest| < 0.35
+  Wide series = 1 / 720.0f + rest * (1 / 5040.0f);
+  series = 1 / 24.0f + rest * (1 / 120.0f + rest * series);
+  series = 1 + rest * (1 + rest * (0.5f + rest * (1 / 6.0f + rest * series)));
+  return series * as<Wide>((as<Words>(lifted) << 23) + 0x3f800000u);
+}
+
+// kLanes sums of products; even and odd rows apart, so that additions need not wait for each other.
+struct Sums {
+  Wide even[kParts] = {}, odd[kParts] = {};
+
+  // Adds factor[i] * row i of a block of kLanes columns.
+  void add_rows(const float* factor, const float* block, std::size_t rows) {
+    std::size_t i = 0;
+    for (; i + 2 <= rows; i += 2)
+      for (std::size_t k = 0; k < kParts; ++k) {
+        even[k] += factor[i] * load_wide(block + i * kLanes + k * kWide);
+        odd[k] += factor[i + 1] * load_wide(block + (i + 1) * kLanes + k * kWide);
+      }
+    if (i < rows)
+      for (std::size_t k = 0; k < kParts; ++k) even[k] += factor[i] * load_wide(block + i * kLanes + k * kWide);
+  }
+
+  void write(float* values) const {
+    for (std::size_t k = 0; k < kParts; ++k) store(values + k * kWide, even[k] + odd[k]);
+  }
+};
+
+// The filter: from the means and logarithms of variances to a few inner values, and from these back. `inner` has room
+// for padded(rank) of them.
+inline float filter(const Layer& layer, float* mean, float* excess, float* inner) {
+  const std::size_t width = padded(layer.channels), rank = layer.rank;
+  for (std::size_t c = 0; c < width; c += kWide) store(excess + c, clipped_log(1 + load_wide(excess + c)));
+  for (std::size_t k = 0; k < rank; k += kLanes) {
+    const float* block = layer.into + 2 * width * k;
+    Sums sums;
+    sums.add_rows(mean, block, width);
+    sums.add_rows(excess, block + width * kLanes, width);
+    sums.write(inner + k);
+  }
+  Half squares[2] = {};
+  add_weighted_squares(layer.inner_weight, inner, padded(rank), squares);
+  const float distance = total(squares[0], squares[1]), weight = filter_weight(layer, distance);
+  for (std::size_t k = 0; k < rank; ++k) inner[k] = weight * inner[k];
+  for (std::size_t c = 0; c < 2 * width; c += kLanes) {
+    Sums sums;
+    sums.add_rows(inner, layer.back + rank * c, rank);
+    sums.write(c < width ? mean + c : excess + (c - width));
+  }
+  for (std::size_t c = 0; c < width; c += kWide) store(excess + c, clipped_exp(load_wide(excess + c)));
+  return distance;
+}
+
+inline float answer(const Layer& layer, float* mean, float* excess, float* room) {
+  return layer.gate == Gate::kFilter ? filter(layer, mean, excess, room) : blend(layer, mean, excess);
+}
+
+}  // namespace
+}  // namespace leantta

@@ -1,0 +1,183 @@
+// The constants of a normalization's node: read from ONNX Runtime, checked, and put in the form that the kernel reads.
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "calls.h"
+#include "kernel.h"
+#include "ort_abi.h"
+
+namespace leantta {
+
+// A gate as its operators have it.
+struct GateForm {
+  Gate kind;
+  const char* name;
+  std::size_t constants;  // behind gamma, beta and ratio
+};
+
+constexpr GateForm kGates[] = {
+    {Gate::kAdaptive, "Adaptive", 1}, {Gate::kCalibrated, "Calibrated", 2}, {Gate::kFilter, "Filter", 3}};
+
+// What makes one operator differ from another.
+struct NormForm {
+  GateForm gate = kGates[0];
+  ElementType type = kUint8;  // of u, y and r
+  bool residual = false, hard_swish = false;
+};
+
+// Where the constants are among the inputs.
+constexpr std::size_t kByteConstants = 7, kFloatConstants = 2;
+
+struct Sizes {
+  std::size_t rows, columns;
+};
+
+class NodeConstants {
+ public:
+  NodeConstants(const Calls& calls, const OrtKernelInfo* info, const NormForm& form)
+      : calls_(calls), type_(form.type) {
+    layer_.gate = form.gate.kind;
+    layer_.has_residual = form.residual;
+    layer_.hard_swish = form.hard_swish;
+    layer_.floats = form.type == kFloat;
+    layer_.flip = form.type == kInt8 ? 0x80 : 0;
+    const bool bytes = form.type != kFloat;
+    const std::size_t at = bytes ? kByteConstants : kFloatConstants;
+    layer_.gamma = per_channel(info, at, "gamma", 0);
+    layer_.beta = per_channel(info, at + 1, "beta", 0);
+    layer_.ratio = per_channel(info, at + 2, "ratio", 1);
+    form.gate.kind == Gate::kFilter ? read_filter(info, at + 3) : read_blend(info, at + 3);
+    read_u(info, bytes);
+    if (!bytes) return;
+    layer_.y = affine(info, 3, "y");
+    residual_at_ = at + 3 + form.gate.constants;
+    if (form.residual) layer_.r = affine(info, residual_at_ + 1, "r");
+  }
+
+  const Layer& layer() const { return layer_; }
+  std::size_t residual_at() const { return residual_at_; }  // among the inputs
+
+ private:
+  float attribute(const OrtKernelInfo* info, const char* name) const {
+    float value = 0;
+    OrtStatus* status = calls_.api.attribute(info, name, &value);
+    if (status) calls_.api.release(status);
+    if (status || !std::isfinite(value)) throw Failure(std::string("its attribute ") + name + " is not a number");
+    return value;
+  }
+
+  const float* per_channel(const OrtKernelInfo* info, std::size_t index, const std::string& name, float filling) {
+    const Tensor tensor = calls_.constant(info, index, name, kFloat);
+    if (!layer_.channels) layer_.channels = tensor.count();
+    if (!layer_.channels) throw Failure("gamma has no channels");
+    if (tensor.count() != layer_.channels)
+      throw Failure("its input " + name + " has " + std::to_string(tensor.count()) + " values; gamma has " +
+                    std::to_string(layer_.channels));
+    const float* given = static_cast<const float*>(tensor.data);
+    std::vector<float> values(given, given + layer_.channels);
+    values.resize(padded(layer_.channels), filling);
+    return kept(std::move(values));
+  }
+
+  void read_blend(const OrtKernelInfo* info, std::size_t at) {
+    const bool calibrated = layer_.gate == Gate::kCalibrated;
+    layer_.low = attribute(info, "low");
+    layer_.room = attribute(info, "room");
+    layer_.rate = calibrated ? 0 : attribute(info, "rate");
+    layer_.mean_weight = per_channel(info, at, "mean_weight", 0);
+    if (calibrated) layer_.var_weight = per_channel(info, at + 1, "var_weight", 0);
+  }
+
+  void read_filter(const OrtKernelInfo* info, std::size_t at) {
+    layer_.shrink = attribute(info, "shrink");
+    const Tensor weight = calls_.constant(info, at + 2, "weight", kFloat);  // a column of any rank
+    const std::size_t rank = weight.count(), most = 2 * layer_.channels;
+    if (rank < 1 || rank > most)
+      throw Failure("its input weight has " + std::to_string(rank) + " values; there must be 1 to " +
+                    std::to_string(most) + ", two for each channel");
+    const float* given = static_cast<const float*>(weight.data);
+    std::vector<float> weights(given, given + rank);
+    weights.resize(padded(rank), 0);
+    layer_.rank = rank;
+    layer_.inner_weight = kept(std::move(weights));
+    // A channel's row or column of variances is behind those of all means, with the padding.
+    const std::size_t channels = layer_.channels, width = padded(channels);
+    const auto spread = [=](std::size_t i) { return i < channels ? i : i - channels + width; };
+    const auto same = [](std::size_t i) { return i; };
+    layer_.into = matrix(info, at, "into", {most, rank}, {2 * width, padded(rank)}, spread, same);
+    layer_.back = matrix(info, at + 1, "back", {rank, most}, {rank, 2 * width}, same, spread);
+  }
+
+  // A matrix of the shape `from` as the filter reads it: of the shape `to`, filled up with 0, in blocks of kLanes
+  // columns. `row` and `column` tell where a row and a column go.
+  template <typename Row, typename Column>
+  const float* matrix(const OrtKernelInfo* info, std::size_t index, const std::string& name, const Sizes& from,
+                      const Sizes& to, Row row, Column column) {
+    const Tensor tensor = calls_.constant(info, index, name, kFloat);
+    const bool turned = tensor.rank == 2 && tensor.sizes[0] != static_cast<std::int64_t>(from.rows);
+    if (turned || tensor.count() != from.rows * from.columns)
+      throw Failure("its input " + name + " has the shape " + tensor.shown() + "; it must be (" +
+                    std::to_string(from.rows) + ", " + std::to_string(from.columns) + ")");
+    const float* given = static_cast<const float*>(tensor.data);
+    std::vector<float> values(to.rows * to.columns, 0.0f);
+    for (std::size_t i = 0; i < from.rows; ++i)
+      for (std::size_t j = 0; j < from.columns; ++j) {
+        const std::size_t block = column(j) / kLanes, lane = column(j) % kLanes;
+        values[(block * to.rows + row(i)) * kLanes + lane] = given[i * from.columns + j];
+      }
+    return kept(std::move(values));
+  }
+
+  Affine affine(const OrtKernelInfo* info, std::size_t index, const std::string& name) const {
+    const Tensor scale = calls_.constant(info, index, name + "_scale", kFloat);
+    const Tensor zero = calls_.constant(info, index + 1, name + "_zero", type_);
+    if (scale.count() != 1 || zero.count() != 1) throw Failure(name + " must have one scale and one zero point");
+    return {scale_at(scale, 0, name), zero_at(zero, 0)};
+  }
+
+  // What the bytes of u stand for: one scale and zero point, or those of each channel. Floats stand for themselves.
+  void read_u(const OrtKernelInfo* info, bool bytes) {
+    std::vector<float> scales(padded(layer_.channels), 1.0f), zeros(padded(layer_.channels), 0.0f);
+    if (bytes) {
+      const Tensor scale = calls_.constant(info, 1, "u_scale", kFloat);
+      const Tensor zero = calls_.constant(info, 2, "u_zero", type_);
+      const std::size_t count = scale.count();
+      if (zero.count() != count || (count != 1 && count != layer_.channels))
+        throw Failure("u must have one scale and one zero point, or " + std::to_string(layer_.channels) +
+                      ", for each channel");
+      for (std::size_t c = 0; c < layer_.channels; ++c) {
+        scales[c] = scale_at(scale, count == 1 ? 0 : c, "u");
+        zeros[c] = zero_at(zero, count == 1 ? 0 : c);
+      }
+    }
+    layer_.u_scale = kept(std::move(scales));
+    layer_.u_zero = kept(std::move(zeros));
+  }
+
+  static float scale_at(const Tensor& tensor, std::size_t i, const std::string& name) {
+    const float value = static_cast<const float*>(tensor.data)[i];
+    if (!std::isnormal(value) || value < 0) throw Failure("its " + name + "_scale is not above 0");
+    return value;
+  }
+
+  float zero_at(const Tensor& tensor, std::size_t i) const {
+    return static_cast<float>(static_cast<const std::uint8_t*>(tensor.data)[i] ^ layer_.flip);
+  }
+
+  const float* kept(std::vector<float> values) {
+    kept_.push_back(std::move(values));
+    return kept_.back().data();
+  }
+
+  const Calls& calls_;
+  const ElementType type_;
+  Layer layer_;
+  std::size_t residual_at_ = 0;
+  std::vector<std::vector<float>> kept_;
+};
+
+}  // namespace leantta
