@@ -101,7 +101,7 @@ class FilterGate(Gate):
 
     strength: float = setting(0.5, "Filter gate: part of the shift that goes. [default: 0.5]")
 
-    name = "filter"
+    name = "linear"
     summary = "each channel on its own."
     needs_images = True
     constants = ("across", "back")
@@ -167,7 +167,7 @@ class FilterGate(Gate):
         return dict(constants)
 
 
-GATES: dict[str, Gate] = {"halfway": HalfwayGate(reach=0.8), "filter": FilterGate(strength=0.6)}
+GATES: dict[str, Gate] = {"halfway": HalfwayGate(reach=0.8), "linear": FilterGate(strength=0.6)}
 MEAN, STD = (0.4, 0.5, 0.6), (0.2, 0.25, 0.3)
 
 
@@ -267,7 +267,7 @@ def _told(gate: Gate) -> dict[str, object]:
 
 def test_a_reader_that_never_saw_the_class_runs_the_file(model: nn.Module, tmp_path: Path) -> None:
     path = tmp_path / "x.onnx"
-    leantta.convert(model, pixels(32, 0), path, layers="all", gate=GATES["filter"], mean=MEAN, std=STD)
+    leantta.convert(model, pixels(32, 0), path, layers="all", gate=GATES["linear"], mean=MEAN, std=STD)
     np.save(tmp_path / "field.npy", field())
     code = """if True:
         import sys, json, numpy, leantta
@@ -282,7 +282,7 @@ def test_a_reader_that_never_saw_the_class_runs_the_file(model: nn.Module, tmp_p
         [sys.executable, "-c", code, path, tmp_path / "field.npy"], check=True, capture_output=True, text=True
     )
     kind, settings, scores = json.loads(done.stdout)
-    assert (kind, settings) == ("UnknownGate", {"name": "filter", "strength": 0.6})
+    assert (kind, settings) == ("UnknownGate", {"name": "linear", "strength": 0.6})
     with leantta.load(path) as session:
         assert_close(np.asarray(scores), session.predict(field()), atol=0)
 

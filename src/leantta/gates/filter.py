@@ -32,7 +32,7 @@ FEATURES = """
 ANSWER = """
     seen = MatMul (features, into)
     squares = Mul (seen, seen)
-    total = MatMul (squares, weight)
+    total = MatMul (squares, {0})
     shrink_value = Constant <value_float: float = @shrink> ()
     least_total = Constant <value_float = 1e-30> ()
     safe_total = Max (total, least_total)
@@ -83,7 +83,9 @@ class FilterGate(Gate):
     means = Squeeze (mean, positions)
     logs = Squeeze (log_var, positions)
     features = Concat <axis = 1> (means, logs)
-    {ANSWER}
+    as_column = Constant <value_ints = [-1, 1]> ()
+    column = Reshape (weight, as_column)
+    {ANSWER.format("column")}
     mean_part, log_part = Split <axis = 1, num_outputs = 2> (answer)
     moved_mean = Unsqueeze (mean_part, positions)
     near = Clip (log_part, low_answer, high_answer)
@@ -92,7 +94,7 @@ class FilterGate(Gate):
 """,
         in_int8=f"""{FEATURES}
     features = Concat <axis = -1> (mean, log_var)
-    {ANSWER}
+    {ANSWER.format("weight")}
     moved_mean, log_part = Split <axis = -1, num_outputs = 2> (answer)
     near = Clip (log_part, low_answer, high_answer)
     new_var = Exp (near)
