@@ -27,7 +27,8 @@ from leantta.cli.options import gate_options
 from leantta.errors import SettingError
 from leantta.functional import Reading, Shift, Stats
 from leantta.gates import table
-from leantta.gates.gate import Constants, Gate, Operator, Source, UnknownGate, setting
+from leantta.gates.gate import Gate, Operator, UnknownGate, setting
+from leantta.gates.source import Fitted, Source
 from leantta.graph.functions import FUNCTIONS
 from leantta.methods.parse import parse_method
 from leantta.nn import AdaptiveNorm
@@ -132,14 +133,14 @@ class FilterGate(Gate):
         moved_mean="",
     )
 
-    def fit(self, source: Source) -> tuple[FilterGate, Constants]:
+    def fit(self, source: Source) -> Fitted:
         generator = torch.Generator().manual_seed(0)
         kept = {}
         for name, spread in source.spreads().items():
             size = 2 * len(spread.mean)
             basis, _ = torch.linalg.qr(torch.randn(size, size // 2, generator=generator))
             kept[name] = {"across": basis * self.strength, "back": basis.T.contiguous()}
-        return self, kept
+        return Fitted(self, kept)
 
     def statistics(
         self,
@@ -289,11 +290,11 @@ def test_a_reader_that_never_saw_the_class_runs_the_file(model: nn.Module, tmp_p
 
 def test_one_that_needs_images_says_so(model: nn.Module) -> None:
     images = given(pixels(4, 0))
-    with pytest.raises(SettingError, match="the filter gate needs source images"):
+    with pytest.raises(SettingError, match="the linear gate needs source images"):
         leantta.adapt(model, images, "all", gate=FilterGate())
     with pytest.raises(SettingError, match="the halfway gate uses no calibration images"):
         leantta.adapt(model, images, "all", gate=HalfwayGate(), calibration=images)
-    with pytest.raises(SettingError, match="the filter gate has not seen 'bn1'"):
+    with pytest.raises(SettingError, match="the linear gate has not seen 'bn1'"):
         leantta.apply(model, leantta.plan(model, images, Adaptation(layers="all", gate=FilterGate())))
     with pytest.raises(SettingError, match=r"reach must lie in \[0, 1\], got 2"):
         HalfwayGate(reach=2)

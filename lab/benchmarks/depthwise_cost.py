@@ -96,7 +96,8 @@ def model_of(layer: Layer, way: str, nodes: int = NODES) -> bytes:
     outputs = tuple(f"y{i}" for i in range(nodes))
     tensors = {name: Tensor(np.dtype(np.uint8), None) for name in outputs}
     tensors["x"] = Tensor(np.dtype(np.uint8), (1, layer.side, layer.side, layer.channels))
-    return write_graph(Graph(tuple(made), constants, tensors, ("x",), outputs), "layers").SerializeToString()
+    graph = Graph(tuple(made), constants, tensors, ("x",), outputs)
+    return bytes(write_graph(graph, "layers").SerializeToString())
 
 
 def input_of(layer: Layer) -> Array:

@@ -239,7 +239,8 @@ def marked(kinds: dict[str, str]) -> Library:
 
 def test_kinds_and_their_members_are_drawn_evenly():
     library = marked({"a": "noise", "b": "noise", "c": "blur", "d": "light"})
-    drawn, index = mixed(torch.zeros(600, 1), library, dice(), second=0.0)
+    drawn, index, second = mixed(torch.zeros(600, 1), library, dice(), second=0.0)
+    assert (second == -1).all()
     assert torch.bincount(index).tolist() == [100, 100, 200, 200]
     assert torch.equal(drawn[:, 0].floor(), 10.0**index)
     strengths = 10 * (drawn[:, 0] - 10.0**index)
@@ -253,11 +254,13 @@ def test_kinds_and_their_members_are_drawn_evenly():
 def test_a_second_disturbance_is_of_another_kind_and_weaker():
     library = marked({"a": "noise", "b": "noise", "c": "blur", "d": "light"})
     kinds = ["noise", "noise", "blur", "light"]
-    drawn, index = mixed(torch.zeros(2000, 1), library, dice(), second=0.4)
+    drawn, index, then = mixed(torch.zeros(2000, 1), library, dice(), second=0.4)
     rest = drawn[:, 0].double() - 10.0 ** index.double()
     again = rest > 0.9  # the least mark is 1
     assert again.double().mean() == pytest.approx(0.4, abs=0.04)
     second = rest[again].log10().round(decimals=1).floor().long()
+    assert torch.equal(then[again], second)
+    assert (then[~again] == -1).all()
     pairs = {(kinds[i], kinds[j]) for i, j in zip(index[again].tolist(), second.tolist(), strict=True)}
     assert pairs == {(one, other) for one in kinds for other in kinds if one != other}
     both = 10 * (rest[again] - 10.0**second)

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from leantta.errors import SettingError
-from leantta.gates.gate import Fitted, Gate, Operator, Source, setting
+from leantta.gates.gate import Gate, Operator, setting
+from leantta.gates.source import Fitted, Source
 
 if TYPE_CHECKING:
     from torch import Tensor

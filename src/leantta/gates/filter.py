@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
-from leantta.gates.gate import Fitted, Gate, Operator, Source, setting
+from leantta.gates.gate import Gate, Operator, setting
+from leantta.gates.paper import PaperGate
+from leantta.gates.source import Fitted, Source
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -110,10 +113,25 @@ class FilterGate(Gate):
         return f"{self.name}, to cost at most {100 * self.budget:g} points of clean accuracy"
 
     def fit(self, source: Source) -> Fitted:
-        """Return the filters of the layers that help."""
-        from leantta.gates.filter_fit import fit_filter
+        """Return the filters of the layers that help, or the paper's gate if there is nothing to go by."""
+        import torch
 
-        return fit_filter(self, source)
+        from leantta.filtering.report import FilterReport
+        from leantta.filtering.search import Subject, UnfitError, fit_filters
+
+        subject = Subject(
+            layers=source.layers,
+            images=torch.cat(list(source.batches)),
+            filtered=partial(source.adapting_only, self),
+            copies=source.copies,
+            progress=source.progress("filter"),
+        )
+        try:
+            constants, report = fit_filters(subject, rank=int(self.rank), budget=self.budget, seed=self.seed)
+        except UnfitError as e:
+            note = f"{e}. The paper's gate, which needs no images, takes the filter's place."
+            return Fitted(PaperGate.default(), {}, FilterReport(notes=(note,)))
+        return Fitted(self, constants, report)
 
     def statistics(
         self,

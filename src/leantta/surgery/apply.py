@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from leantta.disturbances.copies import Disturbances
 from leantta.errors import NoLayerMatchedError, SettingError
 from leantta.functional import wide
-from leantta.gates.gate import Constants, Gate
+from leantta.gates.gate import Gate
+from leantta.gates.source import Constants
 from leantta.gates.table import DEFAULT_GATE, DEFAULT_WITHOUT_IMAGES, gate_of
 from leantta.memory import StreamMemory
 from leantta.nn import AdaptiveNorm, ChannelAffine

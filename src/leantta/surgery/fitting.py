@@ -18,13 +18,14 @@ from torch import Tensor, nn
 from leantta.disturbances.copies import Copies, Disturbances, disturbances_of
 from leantta.errors import SettingError
 from leantta.functional import Spread, two_scores
-from leantta.gates.gate import Constants, Gate
+from leantta.gates.gate import Gate
+from leantta.gates.source import Constants
 from leantta.progress import Progress
 from leantta.surgery.observe import Observed, joined, observe_all, scores_of
 
 
 class SourceImages:
-    """A model, the layers of it that adapt, and source images: the `leantta.gates.gate.Source` of surgery."""
+    """A model, the layers of it that adapt, and source images, as `leantta.gates.source.Source` has them."""
 
     def __init__(
         self,

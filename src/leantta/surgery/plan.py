@@ -7,7 +7,7 @@ from enum import Enum
 from torch import nn
 
 from leantta.errors import NoLayerMatchedError
-from leantta.gates.gate import Constants, Report
+from leantta.gates.source import Constants, Report
 from leantta.gates.table import DEFAULT_WITHOUT_IMAGES
 from leantta.surgery.adaptation import DEFAULT_LAYERS, Adaptation, Selector, select
 from leantta.surgery.flow import FUSABLE, Flow, Inputs, Visit, flow_of

@@ -18,6 +18,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+Constants = Mapping[str, Tensor]
+"""What a layer keeps of its filter: `into`, `back` and `share`."""
+
 RIDGES = (0.1, 0.3, 1.0)
 
 STEPS = 3
@@ -27,8 +30,8 @@ STEPS = 3
 class Candidate(NamedTuple):
     """The filter of a layer: fitted on all kinds of disturbance, and without each of them in turn."""
 
-    constants: Mapping[str, Tensor]
-    without: Sequence[Mapping[str, Tensor]]
+    constants: Constants
+    without: Sequence[Constants]
 
     def part(self, name: str) -> "Candidate":
         """Return the filter that corrects the mean alone, or both."""
@@ -156,7 +159,7 @@ def targets(seen: Tensor, clean: Tensor) -> Tensor:
     return torch.cat([mean - clean_mean * (grown / 2).exp(), grown], 1)
 
 
-def _of_mean(constants: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _of_mean(constants: Constants) -> dict[str, Tensor]:
     back = constants["back"].clone()
     back[:, back.shape[1] // 2 :] = 0
     return {**constants, "back": back}

@@ -1,6 +1,6 @@
 """How shift filters are fitted to a model: from source images and disturbed copies of them, without labels.
 
-Layer after layer in execution order, with all earlier filters in place (see `leantta.gates.filter_layer`).
+Layer after layer in execution order, with all earlier filters in place (see `leantta.filtering.layer`).
 Explaining the statistics is not enough: a layer stays only if *decisions* come nearer to those on the clean
 images, on other images than it was fitted on. Shifts of the field are partly like those that a filter knows,
 and partly not. So of each image one copy is met by the filters as they are, and another by filters, of this
@@ -13,21 +13,19 @@ Some images are for fitting, others for choosing, and the rest tells what to exp
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from leantta.disturbances.copies import Copies
 from leantta.errors import SettingError
-from leantta.gates.filter_layer import Candidate, LayerData
-from leantta.gates.filter_probe import scores, seen_features, set_constants
-from leantta.gates.filter_report import FilterReport, Interval, LayerReport
-from leantta.gates.gate import Fitted, Source
-from leantta.gates.paper import PaperGate
-
-if TYPE_CHECKING:
-    from leantta.gates.filter import FilterGate
+from leantta.filtering.layer import Candidate, Constants, LayerData
+from leantta.filtering.probe import scores, seen_features, set_constants
+from leantta.filtering.report import FilterReport, Interval, LayerReport
+from leantta.progress import Progress
 
 FEWEST = 24
 """Different images that are needed to fit, choose and tell."""
@@ -49,7 +47,25 @@ PARTS = ("mean and variance", "mean")
 
 
 class UnfitError(Exception):
-    """The filter cannot be fitted; the text says why."""
+    """No filter can be fitted; the text says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What filters are fitted to: a model, some of its layers, and source images."""
+
+    layers: Sequence[str]  # that may have a filter, in execution order
+    images: Tensor  # as the model takes them
+    filtered: Callable[[Mapping[str, Constants]], nn.Module]  # the model with filters in some layers
+    copies: Callable[[Tensor, int], Copies]  # disturbs images, from a seed
+    progress: Progress
+
+
+class Filters(NamedTuple):
+    """The filters of the layers that help, and what fitting found."""
+
+    constants: dict[str, Constants]
+    report: FilterReport
 
 
 class Judged(NamedTuple):
@@ -68,39 +84,38 @@ class Images(NamedTuple):
     kinds: Tensor  # (copies * n, 2): of the disturbances of each, the second -1 for none
 
     @classmethod
-    def of(cls, inputs: Tensor, source: Source, seed: int) -> Images:
+    def of(cls, inputs: Tensor, subject: Subject, seed: int) -> Images:
         """Disturb images."""
-        made = [source.copies(inputs, seed + copy) for copy in range(COPIES)]
+        made = [subject.copies(inputs, seed + copy) for copy in range(COPIES)]
         return cls(inputs, *(torch.cat(parts) for parts in zip(*made, strict=True)))
 
 
-def fit_filter(gate: FilterGate, source: Source) -> Fitted:
-    """Return the filters of the layers that help, or the paper's gate if there is nothing to go by."""
-    try:
-        search = Search(gate, source)
-    except UnfitError as e:
-        note = f"{e}. The paper's gate, which needs no images, takes the filter's place."
-        return Fitted(PaperGate.default(), {}, FilterReport(notes=(note,)))
-    return search.run()
+def fit_filters(subject: Subject, *, rank: int, budget: float, seed: int = 0) -> Filters:
+    """Return the filters of the layers that help.
+
+    Raises:
+        UnfitError: the images are not enough, or the model decides nothing.
+    """
+    return Search(subject, rank=rank, budget=budget, seed=seed).run()
 
 
 class Search:
     """One run of fitting; see the module."""
 
-    def __init__(self, gate: FilterGate, source: Source) -> None:
+    def __init__(self, subject: Subject, *, rank: int, budget: float, seed: int) -> None:
         """Split the images, and disturb them.
 
         Raises:
             UnfitError: they are not enough, or the model decides nothing.
         """
-        self.gate, self.source = gate, source
-        inputs = torch.cat([batch.float() for batch in source.batches])
+        self.subject, self.rank, self.budget = subject, rank, budget
+        inputs = subject.images.float()
         _check_images(inputs)
-        order = torch.randperm(len(inputs), generator=torch.Generator().manual_seed(gate.seed))
+        order = torch.randperm(len(inputs), generator=torch.Generator().manual_seed(seed))
         fitting, choosing = (max(8, round(share * len(inputs))) for share in SHARES)
         parts = inputs[order].split([fitting, choosing, len(inputs) - fitting - choosing])
         try:
-            groups = [Images.of(part, source, 100 * gate.seed + 10 * i) for i, part in enumerate(parts)]
+            groups = [Images.of(part, subject, 100 * seed + 10 * i) for i, part in enumerate(parts)]
         except SettingError as e:  # no library is for such inputs
             raise UnfitError(str(e)) from e
         self.fitting, self.choosing, self.telling = groups
@@ -108,7 +123,7 @@ class Search:
             raise UnfitError("the disturbances change nothing")
         self.known = sorted(set(self.fitting.kinds[:, 0].tolist()))
         self.kept: dict[str, Candidate] = {}
-        plain = source.adapting_only(gate, {})
+        plain = subject.filtered({})
         self.clean: list[Tensor] = []
         for group in (self.choosing, self.telling):
             found = scores(plain, group.inputs)
@@ -116,11 +131,11 @@ class Search:
                 raise UnfitError("the model decides nothing, so nobody can tell which layers should adapt")
             self.clean.append(found.softmax(1))
 
-    def run(self) -> Fitted:
+    def run(self) -> Filters:
         """Try layer after layer, and return what helps."""
-        layers = list(self.source.layers)
-        progress = self.source.progress("filter")
-        clean = seen_features(self.source.adapting_only(self.gate, {}), layers, self.fitting.inputs)
+        layers = list(self.subject.layers)
+        progress = self.subject.progress
+        clean = seen_features(self.subject.filtered({}), layers, self.fitting.inputs)
         rows: list[LayerReport] = []
         best, failed = self.judged(self.choosing, {}), 0
         for place, name in enumerate(layers):
@@ -141,7 +156,7 @@ class Search:
             images=(len(self.fitting.inputs), len(self.choosing.inputs), len(self.telling.inputs)),
             notes=self.notes(),
         )
-        return Fitted(self.gate, {name: each.constants for name, each in self.kept.items()}, report)
+        return Filters({name: each.constants for name, each in self.kept.items()}, report)
 
     def notes(self) -> tuple[str, ...]:
         """Return what people should know."""
@@ -160,14 +175,14 @@ class Search:
 
         `clean` are the features of the clean images before anything adapts.
         """
-        model = self.source.adapting_only(self.gate, {key: each.constants for key, each in self.kept.items()})
+        model = self.subject.filtered({key: each.constants for key, each in self.kept.items()})
         group, calls = self.fitting, len(clean) // len(self.fitting.inputs)
         seen, copies = (
             seen_features(model, [name], inputs, calls=calls)[name] for inputs in (group.inputs, group.copies)
         )
         data = LayerData(clean, seen, copies, group.kinds.repeat_interleave(calls, 0), self.known)
         ridge, explained = data.best_ridge()
-        candidate = data.candidate(ridge, int(self.gate.rank))
+        candidate = data.candidate(ridge, self.rank)
         adapts, told = "no: does not help", Interval(-torch.inf, 0)
         for part in PARTS:
             filters = {**self.kept, name: candidate.part(part)}
@@ -176,7 +191,7 @@ class Search:
             gain, unknown = interval(more.mean(1)), interval(more[:, 1])
             told = max(told, gain)
             if gain.mean > gain.error and unknown.mean > -unknown.error:
-                if float(judged.cost.mean()) <= self.gate.budget:
+                if float(judged.cost.mean()) <= self.budget:
                     self.kept = filters
                     return LayerReport(name, data.channels, explained, ridge, gain, part), judged
                 adapts = "no: costs too much on clean images"
@@ -186,7 +201,7 @@ class Search:
         """Return how the model with these filters decides; second copies meet those without their kind."""
         clean = self.clean[0 if group is self.choosing else 1]
         first = clean.argmax(1)
-        model = self.source.adapting_only(self.gate, {n: each.constants for n, each in filters.items()})
+        model = self.subject.filtered({n: each.constants for n, each in filters.items()})
         then = _decided(scores(model, group.inputs)).argmax(1, keepdim=True)
         cost = clean.gather(1, first[:, None]) - clean.gather(1, then)
         known, unknown = group.copies.chunk(COPIES)
