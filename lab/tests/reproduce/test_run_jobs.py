@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from leantta.gates.calibrated import CalibratedGate
+from leantta.gates.gate import Gate
 from leantta.gates.paper import PaperGate
 from leantta.progress import silent
-from leantta_lab.reproduce import at_hand, run_jobs
+from leantta_lab.reproduce import at_hand
 from leantta_lab.reproduce.protocol import NONE_INT8
 from leantta_lab.reproduce.run_jobs import accuracy_job
 from leantta_lab.reproduce.run_record import record_of
@@ -27,7 +28,7 @@ def test_a_ceiling_that_was_lowered_to_fit_is_no_other_gate() -> None:
 def test_a_file_is_made_run_and_not_taken_for_one_of_other_weights(
     tmp_path: Path, sample: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_jobs, "CALIBRATION_IMAGES", 16)  # 512 take half a minute
+    monkeypatch.setattr(Gate, "images", 16)  # 512 take half a minute
     setting = Setting(
         scale="quick", images={"cifar10": sample}, records=tmp_path / "records", work=tmp_path / "work"
     )

@@ -10,6 +10,8 @@ from leantta_lab.reproduce.protocol import (
     CALIBRATED,
     CALIBRATED_INT8,
     EAGER,
+    FILTER,
+    FILTER_INT8,
     LEAN,
     LEAN_ALL,
     LEAN_INT8,
@@ -33,7 +35,7 @@ from leantta_lab.reproduce.run_table import (
 )
 from leantta_lab.reproduce.target import Scale, Setting
 
-OURS = (LEAN, LEAN_INT8, CALIBRATED)
+OURS = (LEAN, LEAN_INT8, CALIBRATED, FILTER)
 
 TTN_NOTE = "TTN is not in the paper; it has learnt its weights on training images before the stream."
 
@@ -44,6 +46,7 @@ SINGLE_ROWS = (
     *OURS,
     CALIBRATED_INT8,
     EAGER,
+    FILTER_INT8,
     REMEMBERING,
 )
 BATCH_ROWS = (
@@ -107,7 +110,18 @@ TABLE_BATCHES = RunTable(
     notes=_stream_notes,
 )
 
-CLEAN_ROWS = (NONE, NONE_INT8, LEAN, LEAN_ALL, LEAN_INT8, CALIBRATED, CALIBRATED_INT8, EAGER)
+CLEAN_ROWS = (
+    NONE,
+    NONE_INT8,
+    LEAN,
+    LEAN_ALL,
+    LEAN_INT8,
+    CALIBRATED,
+    CALIBRATED_INT8,
+    EAGER,
+    FILTER,
+    FILTER_INT8,
+)
 CLEAN_COLUMNS = tuple(
     Column(
         head=f"{PAPER_MODELS[model]} {dataset.replace('cifar', 'CIFAR-')}",

@@ -70,6 +70,8 @@ EAGER = TableRow(
     variant="floor 0.075",
     method="leantta:sixteen:calibrated:floor=0.075",
 )
+FILTER = TableRow(label="LeanTTA, shift filter", variant="batch 1", method="leantta:sixteen:filter")
+FILTER_INT8 = TableRow(label="LeanTTA, shift filter", variant="int8", method="int8:sixteen:filter")
 REMEMBERING = TableRow(
     label="LeanTTA, calibrated gate, stream mode",
     variant="batch 1",

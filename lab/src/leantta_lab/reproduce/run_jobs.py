@@ -29,8 +29,6 @@ from leantta_lab.reproduce.target import Job, Setting
 if TYPE_CHECKING:
     from leantta.surgery.adaptation import Selector
 
-CALIBRATION_IMAGES = 1000
-
 
 def accuracy_job(*runs: Run) -> Job:
     """Return the job of runs that differ in their streams only; each leaves a file."""
@@ -173,7 +171,7 @@ def _convert(model: str, dataset: str, kind: str, setting: Setting, progress: Pr
     layers, gate = layers_and_gate(kind)
     path = source_path(setting, dataset)
     assert path is not None  # else the job is not asked for
-    samples = load_data(path, source, "train").samples[:CALIBRATION_IMAGES]
+    samples = load_data(path, source, "train").samples[: gate.images]
     convert(
         pretrained(model, source),
         samples if samples.dtype == np.uint8 else modality_of(source).inputs(samples),

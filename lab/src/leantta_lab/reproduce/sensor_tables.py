@@ -14,6 +14,8 @@ from leantta_lab.reproduce.protocol import (
     CALIBRATED,
     CALIBRATED_INT8,
     EAGER,
+    FILTER,
+    FILTER_INT8,
     LEAN,
     LEAN_ALL,
     LEAN_INT8,
@@ -47,6 +49,8 @@ MOTION_ROWS = (
     CALIBRATED,
     TableRow(label="LeanTTA, calibrated gate", variant="all", method="leantta:all:calibrated"),
     CALIBRATED_INT8,
+    FILTER,
+    FILTER_INT8,
     REMEMBERING,
 )
 WINDOWS: Mapping[str, Mapping[Scale, int]] = {
@@ -88,6 +92,7 @@ BIRD_ROWS = (
     *OURS,
     CALIBRATED_INT8,
     EAGER,
+    FILTER_INT8,
 )
 OUR_BIRD_ROWS = tuple(row for row in BIRD_ROWS if row.variant != "batch 16")
 """On the corpora that the paper has not: the smallest and the largest batch will do."""
