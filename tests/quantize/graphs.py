@@ -69,6 +69,13 @@ def normed(op: str, shape: tuple[int, ...] = MAP) -> dict[str, Any]:
     if op == "CalibratedNorm":
         values, names = [*values, np.full(4, 0.5)], [*names, "var_weight"]
         attributes = {"low": 0.1, "room": 0.5, "layer": "bn"}
+    if op == "FilterNorm":
+        into, back = random.normal(0, 0.3, (8, 3)), random.normal(0, 0.3, (3, 8))
+        values, names = (
+            [*values[:3], into, back, np.full((3, 1), 0.3)],
+            [*names[:4], "into", "back", "weight"],
+        )
+        attributes = {"shrink": 0.1, "layer": "bn"}
     shaped = float_constants(len(shape) + 1, [value.astype(np.float32) for value in values])
     made = Node(op, ("x", *names), ("out", "out.distance"), attributes, "out", LOCAL)
     return {
@@ -133,6 +140,11 @@ CASES: dict[str, Case] = {
     "adaptive norm 1d": Case(**normed("AdaptiveNorm", SEQUENCE)),
     "adaptive norm 3d": Case(**normed("AdaptiveNorm", VOLUME)),
     "calibrated norm": Case(**normed("CalibratedNorm")),
+    "filter norm": Case(**normed("FilterNorm")),
+    "filter norm 1d": Case(**normed("FilterNorm", SEQUENCE)),
+    "filter norm, add": Case(
+        **norm_then(node("Add", "n", "z"), op="FilterNorm", wants="QLinearFilterNormAdd")
+    ),
     "norm, relu": Case(**norm_then(node("Relu", "n"), wants="QLinearAdaptiveNorm")),
     "norm, hard-swish": Case(**norm_then(node("HardSwish", "n"), wants="QLinearAdaptiveNormHardSwish")),
     "norm, add": Case(**norm_then(node("Add", "n", "z"), wants="QLinearAdaptiveNormAdd")),

@@ -74,9 +74,9 @@ def test_jobs_are_those_that_can_run(setting: Setting, sample: Path) -> None:
     assert TABLE_ABRUPT_GRADUAL.jobs(setting) == []
     here = replace(setting, images={"cifar10": sample})
     single, batches = TABLE_ABRUPT_GRADUAL.jobs(here), TABLE_BATCHES.jobs(here)
-    assert len(single) == 2 * 13  # ResNet18 only
+    assert len(single) == 2 * 15  # ResNet18 only
     shared = {job.name for job in single} & {job.name for job in batches}
-    assert len(shared) == 2 * 6  # none and LeanTTA, whose batch size decides nothing
+    assert len(shared) == 2 * 7  # none and LeanTTA, whose batch size decides nothing
     assert len({job.name for job in single}) == len(single)
     page = TABLE_ABRUPT_GRADUAL.page(here)
     assert cells(page, "None", "batch 1")[0] == [
@@ -95,7 +95,7 @@ def test_clean_images_are_counted_once_and_mobilevit_has_no_int8_file(
     monkeypatch.setattr(at_hand, "checkpoint", lambda *_: weights)
     full = replace(setting, scale="full", images={"cifar10": sample, "cifar100": sample})
     jobs = TABLE_CLEAN.jobs(full)
-    assert len(jobs) == 4 * 8 + 5  # one seed: there are no more than 10,000 images
+    assert len(jobs) == 4 * 10 + 6  # one seed: there are no more than 10,000 images
     run = Run(
         model="mobilevit_s",
         dataset="cifar10",

@@ -42,6 +42,9 @@ COPIES = 2
 PATIENCE = 4
 """Layers in a row that may fail to help before the search ends."""
 
+WORTH_IT = 0.001
+"""Gain in the probability of the clean decision that a layer is worth its time for."""
+
 PARTS = ("mean and variance", "mean")
 """What of a layer's answer may be used; the first one that helps is taken."""
 
@@ -190,7 +193,7 @@ class Search:
             more = judged.trust - best.trust
             gain, unknown = interval(more.mean(1)), interval(more[:, 1])
             told = max(told, gain)
-            if gain.mean > gain.error and unknown.mean > -unknown.error:
+            if gain.mean > WORTH_IT and unknown.mean > -unknown.error:
                 if float(judged.cost.mean()) <= self.budget:
                     self.kept = filters
                     return LayerReport(name, data.channels, explained, ridge, gain, part), judged

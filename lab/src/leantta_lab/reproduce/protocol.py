@@ -40,6 +40,7 @@ class TableRow:
         str  # `eata`, `cotta`, `ttn` and `realistic_tta` stand for the settings of the scale and the stream
     )
     batch_size: int = BATCH_OF_STATELESS
+    new: bool = False  # it is left out of a table in which it has no record yet
     half: int | None = None  # 0 or 1: it runs over twice as many inputs, and counts this half of them
 
     @property
@@ -70,8 +71,8 @@ EAGER = TableRow(
     variant="floor 0.075",
     method="leantta:sixteen:calibrated:floor=0.075",
 )
-FILTER = TableRow(label="LeanTTA, shift filter", variant="batch 1", method="leantta:sixteen:filter")
-FILTER_INT8 = TableRow(label="LeanTTA, shift filter", variant="int8", method="int8:sixteen:filter")
+FILTER = TableRow(label="LeanTTA, shift filter", variant="batch 1", method="leantta:sixteen:filter", new=True)
+FILTER_INT8 = TableRow(label="LeanTTA, shift filter", variant="int8", method="int8:sixteen:filter", new=True)
 REMEMBERING = TableRow(
     label="LeanTTA, calibrated gate, stream mode",
     variant="batch 1",
@@ -91,7 +92,13 @@ BASELINES: Mapping[str, str] = {
 def batched(*labels: str, sizes: Sequence[int] = (1,)) -> tuple[TableRow, ...]:
     """Return rows of some of `BASELINES`, one for each batch size."""
     return tuple(
-        TableRow(label=label, variant=f"batch {size}", method=BASELINES[label], batch_size=size)
+        TableRow(
+            label=label,
+            variant=f"batch {size}",
+            method=BASELINES[label],
+            batch_size=size,
+            new=label == "TTN",
+        )
         for label in labels
         for size in sizes
     )

@@ -110,8 +110,13 @@ class Section:
         heads = [column.head for column in self.columns]
         return Table(
             ("method", "variant", *heads, *(["mean"] if self.mean else [])),
-            tuple((*row.key, *self._cells(setting, row)) for row in self.rows),
+            tuple((*row.key, *self._cells(setting, row)) for row in self._shown(setting)),
         )
+
+    def _shown(self, setting: Setting) -> list[TableRow]:
+        """Return the rows, without new ones that have no record."""
+        columns = self.columns
+        return [r for r in self.rows if not r.new or any(any(answers(setting, c, r)) for c in columns)]
 
     def _cells(self, setting: Setting, row: TableRow) -> Iterator[str]:
         for column in self.columns:
