@@ -1,6 +1,6 @@
 """A gate that the packages have never heard of adapts, converts and runs: the seam is one class.
 
-`HalfwayGate` gives one weight per input; `FilterGate` is fitted, and corrects each channel by matrices.
+`HalfwayGate` gives one weight per input; `MatrixGate` is fitted, and corrects each channel by matrices.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from leantta.cli.options import gate_options
 from leantta.errors import SettingError
 from leantta.functional import Reading, Shift, Stats
 from leantta.gates import table
-from leantta.gates.gate import Constants, Gate, Operator, Source, UnknownGate, setting
+from leantta.gates.gate import Fitted, Gate, Operator, Source, UnknownGate, setting
 from leantta.graph.functions import FUNCTIONS
 from leantta.methods.parse import parse_method
 from leantta.nn import AdaptiveNorm
@@ -96,17 +96,17 @@ ANSWER = """
 
 
 @dataclass(frozen=True, kw_only=True)
-class FilterGate(Gate):
+class MatrixGate(Gate):
     """Corrects mean and log-variance of each channel: c = f across back, f the standardised shift (n, 2c)."""
 
-    strength: float = setting(0.5, "Filter gate: part of the shift that goes. [default: 0.5]")
+    strength: float = setting(0.5, "Matrix gate: part of the shift that goes. [default: 0.5]")
 
-    name = "filter"
+    name = "matrix"
     summary = "each channel on its own."
     needs_images = True
     constants = ("across", "back")
     operator = Operator(
-        name="FilterNorm",
+        name="MatrixNorm",
         constants=("across", "back"),
         in_float=f"""{FEATURES}
     means = Squeeze (mean, positions)
@@ -132,14 +132,14 @@ class FilterGate(Gate):
         moved_mean="",
     )
 
-    def fit(self, source: Source) -> tuple[FilterGate, Constants]:
+    def fit(self, source: Source) -> Fitted:
         generator = torch.Generator().manual_seed(0)
         kept = {}
         for name, spread in source.spreads().items():
             size = 2 * len(spread.mean)
             basis, _ = torch.linalg.qr(torch.randn(size, size // 2, generator=generator))
             kept[name] = {"across": basis * self.strength, "back": basis.T.contiguous()}
-        return self, kept
+        return Fitted(self, kept)
 
     def statistics(
         self,
@@ -167,7 +167,7 @@ class FilterGate(Gate):
         return dict(constants)
 
 
-GATES: dict[str, Gate] = {"halfway": HalfwayGate(reach=0.8), "filter": FilterGate(strength=0.6)}
+GATES: dict[str, Gate] = {"halfway": HalfwayGate(reach=0.8), "matrix": MatrixGate(strength=0.6)}
 MEAN, STD = (0.4, 0.5, 0.6), (0.2, 0.25, 0.3)
 
 
@@ -267,7 +267,7 @@ def _told(gate: Gate) -> dict[str, object]:
 
 def test_a_reader_that_never_saw_the_class_runs_the_file(model: nn.Module, tmp_path: Path) -> None:
     path = tmp_path / "x.onnx"
-    leantta.convert(model, pixels(32, 0), path, layers="all", gate=GATES["filter"], mean=MEAN, std=STD)
+    leantta.convert(model, pixels(32, 0), path, layers="all", gate=GATES["matrix"], mean=MEAN, std=STD)
     np.save(tmp_path / "field.npy", field())
     code = """if True:
         import sys, json, numpy, leantta
@@ -282,19 +282,19 @@ def test_a_reader_that_never_saw_the_class_runs_the_file(model: nn.Module, tmp_p
         [sys.executable, "-c", code, path, tmp_path / "field.npy"], check=True, capture_output=True, text=True
     )
     kind, settings, scores = json.loads(done.stdout)
-    assert (kind, settings) == ("UnknownGate", {"name": "filter", "strength": 0.6})
+    assert (kind, settings) == ("UnknownGate", {"name": "matrix", "strength": 0.6})
     with leantta.load(path) as session:
         assert_close(np.asarray(scores), session.predict(field()), atol=0)
 
 
 def test_one_that_needs_images_says_so(model: nn.Module) -> None:
     images = given(pixels(4, 0))
-    with pytest.raises(SettingError, match="the filter gate needs source images"):
-        leantta.adapt(model, images, "all", gate=FilterGate())
+    with pytest.raises(SettingError, match="the matrix gate needs source images"):
+        leantta.adapt(model, images, "all", gate=MatrixGate())
     with pytest.raises(SettingError, match="the halfway gate uses no calibration images"):
         leantta.adapt(model, images, "all", gate=HalfwayGate(), calibration=images)
-    with pytest.raises(SettingError, match="the filter gate has not seen 'bn1'"):
-        leantta.apply(model, leantta.plan(model, images, Adaptation(layers="all", gate=FilterGate())))
+    with pytest.raises(SettingError, match="the matrix gate has not seen 'bn1'"):
+        leantta.apply(model, leantta.plan(model, images, Adaptation(layers="all", gate=MatrixGate())))
     with pytest.raises(SettingError, match=r"reach must lie in \[0, 1\], got 2"):
         HalfwayGate(reach=2)
 
