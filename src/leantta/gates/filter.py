@@ -127,7 +127,7 @@ class FilterGate(Gate):
         from leantta.functional import Filter, features, filtered, moved
 
         del counts, mixture_variance
-        parts = Filter(constants["into"], constants["back"], constants["share"])
+        parts = Filter(*(constants[name].to(shift.mean.dtype) for name in self.constants))
         answer, reading = filtered(features(shift, source, eps), parts, shrink=self.shrink)
         return moved(source, answer, eps), reading
 

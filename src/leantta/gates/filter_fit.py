@@ -11,13 +11,13 @@ Some images are for fitting, others for choosing, and the rest tells what to exp
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
 
-from leantta.errors import SettingError
+from leantta.errors import DataError, SettingError
 from leantta.gates.filter_layer import Candidate, LayerData
 from leantta.gates.filter_probe import scores, seen_features, set_constants
 from leantta.gates.filter_report import FilterReport, Interval, LayerReport
@@ -38,6 +38,9 @@ SHARES = (0.6, 0.25)
 
 COPIES = 2
 """Disturbed copies of each image."""
+
+LEAST_CHANGE = 1e-3
+"""Of the deviation of all values; normalising back and forth leaves less."""
 
 PATIENCE = 4
 """Layers in a row that may fail to help before the search ends."""
@@ -94,10 +97,11 @@ class Search:
 
         Raises:
             UnfitError: they are not enough, or the model decides nothing.
+            DataError: there are no images, or some are not finite.
+            UnsupportedModelError: the model does not run on them.
         """
         self.gate, self.source = gate, source
-        inputs = torch.cat([batch.float() for batch in source.batches])
-        _check_images(inputs)
+        inputs = _checked(source.batches)
         order = torch.randperm(len(inputs), generator=torch.Generator().manual_seed(gate.seed))
         fitting, choosing = (max(8, round(share * len(inputs))) for share in SHARES)
         parts = inputs[order].split([fitting, choosing, len(inputs) - fitting - choosing])
@@ -106,9 +110,10 @@ class Search:
         except SettingError as e:  # no library is for such inputs
             raise UnfitError(str(e)) from e
         self.fitting, self.choosing, self.telling = groups
-        if torch.equal(self.fitting.copies, torch.cat([self.fitting.inputs] * COPIES)):
+        change = (self.fitting.copies - torch.cat([self.fitting.inputs] * COPIES)).abs().max()
+        if float(change) <= LEAST_CHANGE * float(inputs.std()):
             raise UnfitError("the disturbances change nothing")
-        self.known = sorted(set(self.fitting.done[:, 0].tolist()))
+        self.known = sorted(set(torch.cat([group.done for group in groups]).flatten().tolist()) - {-1})
         self.kept: dict[str, Candidate] = {}
         plain = source.adapting_only(gate, {})
         self.clean: list[Tensor] = []
@@ -218,11 +223,17 @@ def _decided(found: Tensor | None) -> Tensor:
     return found
 
 
-def _check_images(inputs: Tensor) -> None:
-    """Look whether there is enough to fit, choose and tell by."""
+def _checked(batches: Sequence[Tensor]) -> Tensor:
+    """Return the images as one tensor, if there is enough to fit, choose and tell by."""
+    if not sum(len(batch) for batch in batches):
+        raise DataError("no images were given to fit the shift filter on; some hundreds are usual")
+    inputs = torch.cat(list(batches))
+    if not bool(inputs.isfinite().all()):
+        raise DataError("one of the images to fit the shift filter on is not finite; repair or remove it")
     different = len(torch.unique(inputs.flatten(1), dim=0))
     if different < FEWEST:
         raise UnfitError(
             f"the shift filter needs {FEWEST} different images, some hundreds are usual; {len(inputs)} were "
             f"given, of which {different} differ"
         )
+    return inputs

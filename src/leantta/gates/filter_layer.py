@@ -118,11 +118,13 @@ class LayerData:
         half, inverse = (vectors * roots) @ vectors.T, (vectors / roots) @ vectors.T
         left, sizes, right = torch.linalg.svd(half @ matrix, full_matrices=False)
         into = inverse @ left[:, :rank]
-        scatter = (self.clean @ into).square().mean(0).clamp_min(1e-12)
+        scatter = (self.clean @ into).square().mean(0)
+        moves = scatter > 1e-9  # dead channels have directions that nothing moves along
+        share = torch.where(moves, 1 / (moves.sum().clamp_min(1) * scatter.clamp_min(1e-9)), 0)
         return {
             "into": into.float().contiguous(),
             "back": (sizes[:rank, None] * right[:rank]).float().contiguous(),
-            "share": (1 / (len(scatter) * scatter)).float(),
+            "share": share.float(),
         }
 
 
