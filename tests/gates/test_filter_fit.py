@@ -267,6 +267,48 @@ class Shared(Striped):
         return answer
 
 
+@pytest.fixture(scope="module")
+def shared() -> Shared:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = Shared()
+        learn_(model, given(pixels(480, seed=7)), torch.arange(480) % CLASSES)
+    return model
+
+
+def test_a_shared_layer_shows_its_features_call_by_call(shared: Shared) -> None:
+    x, norm = given(pixels(70)), shared.bn1
+    seen = seen_features(shared, ["bn1"], x)["bn1"]
+    with torch.no_grad():
+        calls = [shared.conv1(x), shared.conv2(torch.relu(norm(shared.conv1(x))))]
+    assert len(seen) == 140
+    assert norm.running_mean is not None
+    assert norm.running_var is not None
+    scale = norm.running_var + norm.eps
+    for call, maps in enumerate(calls):
+        mean, var = maps.mean((2, 3)), maps.var((2, 3), unbiased=False)
+        logs = ((var + norm.eps) / scale).log().clamp(-4, 4)
+        assert_close(
+            seen[call::2], torch.cat([(mean - norm.running_mean) / scale.sqrt(), logs], 1), atol=1e-3
+        )
+    assert torch.equal(seen_features(shared, ["bn1"], x, calls=2)["bn1"], seen)
+
+
+def test_a_shared_layer_has_one_filter(
+    shared: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filter_fit, "STEADY", -1000)  # all that is tried stays, whatever it does
+    path, images = tmp_path / "x.onnx", hazy(pixels(40, seed=9))
+    options, gate = leantta.FileOptions(precision="fp32"), FilterGate(budget=1)
+    done = leantta.convert(shared, pixels(), path, layers="all", gate=gate, options=options, **GOOD)
+    assert done.plan.named(Action.ADAPT) == ["bn1", "bn3"]
+    lean = leantta.apply(shared, done.plan)
+    with leantta.load(path) as session, torch.inference_mode():
+        wanted = lean(given(images))
+        assert (wanted - shared(given(images))).abs().max() > 0.1
+        assert_close(session.predict(images), wanted, atol=1e-3)
+
+
 class Followed(Striped):
     """The BatchNorms apply their activations themselves, as timm's do."""
 
@@ -276,47 +318,17 @@ class Followed(Striped):
         self.bn1, self.bn2, self.bn3 = (kind(16, nn.ReLU()) for _ in range(3))
 
 
-def taught(kind: type[Striped]) -> Striped:
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = kind()
-        learn_(model, given(pixels(480, seed=7)), torch.arange(480) % CLASSES)
-    return model
-
-
-@pytest.mark.parametrize(("kind", "layers"), [(Shared, ["bn1", "bn3"]), (Followed, ["bn1", "bn2", "bn3"])])
-def test_shared_layers_and_such_with_an_activation_inside_have_filters(
-    kind: type[Striped], layers: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_layer_with_its_activation_inside_has_the_filter_of_one_without(
+    model: Striped, plan: Plan, camera: Disturbances
 ) -> None:
-    monkeypatch.setattr(filter_fit, "STEADY", -1000)  # all that is tried stays, whatever it does
-    model, path, images = taught(kind), tmp_path / "x.onnx", pixels(100, seed=9)
-    options, gate = leantta.FileOptions(precision="fp32"), FilterGate(budget=1)
-    done = leantta.convert(model, pixels(), path, layers="all", gate=gate, options=options, **GOOD)
-    assert done.plan.named(Action.ADAPT) == layers
-    lean = leantta.apply(model, done.plan)
+    followed = Followed().eval()
+    followed.load_state_dict(model.state_dict())
+    other = fitted(followed, given(pixels()), camera)
+    assert same(other.constants, plan.constants)
+    images = given(hazy(pixels(20, seed=9)))
     with torch.inference_mode():
-        assert (lean(given(hazy(images))) - model(given(hazy(images)))).abs().max() > 0.1
-    with leantta.load(path) as session, torch.inference_mode():
-        assert_close(session.predict(hazy(images)), lean(given(hazy(images))), atol=1e-3)
-
-
-def test_a_shared_layer_shows_its_features_call_by_call() -> None:
-    model, x = taught(Shared), given(pixels(70))
-    norm, seen = nn.Sequential(model.conv1, model.bn1).eval(), seen_features(model, ["bn1"], x)["bn1"]
-    with torch.no_grad():
-        first = model.conv1(x)
-        second = model.conv2(torch.relu(norm(x)))
-    assert len(seen) == 140
-    for call, maps in enumerate((first, second)):
-        mean, var = maps.mean((2, 3)), maps.var((2, 3), unbiased=False)
-        source, eps = model.bn1, model.bn1.eps
-        assert source.running_mean is not None
-        assert source.running_var is not None
-        scale = source.running_var + eps
-        wanted = torch.cat([(mean - source.running_mean) / scale.sqrt(), ((var + eps) / scale).log()], 1)
-        assert_close(seen[call::2], wanted, atol=1e-3)
-    early = seen_features(model, ["bn1"], x, calls=2)["bn1"]
-    assert torch.equal(early, seen)
+        wanted = leantta.apply(model, plan)(images)
+        assert_close(leantta.apply(followed, other)(images), wanted, atol=1e-4)
 
 
 def test_dead_channels_keep_the_source_statistics(model: Striped, camera: Disturbances) -> None:
