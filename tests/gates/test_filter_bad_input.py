@@ -118,6 +118,7 @@ class Showing(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         maps: Tensor = self.inner.bn2(self.inner.conv2(torch.relu(self.inner.bn1(self.inner.conv1(x)))))
+        forms: dict[str, Tensor | tuple[Tensor, Tensor]]
         forms = {"maps": maps, "pair": (maps.mean((2, 3)), maps), "number": maps.mean((1, 2, 3))}
         return forms[self.form]
 

@@ -248,6 +248,7 @@ def test_a_file_computes_what_torch_computes(model: Striped, plan: Plan, form: s
     report = report_of(done.plan)
     assert report.gain is not None
     assert report.cost is not None
+    assert info.calibration is not None
     assert info.calibration["expected_gain"] == pytest.approx(list(report.gain))
     assert info.calibration["expected_cost"] == pytest.approx(list(report.cost))
     assert info.calibration["images"] == 120

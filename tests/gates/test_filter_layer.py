@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 import torch
@@ -14,11 +16,12 @@ from leantta.gates.filter_layer import RIDGES, LayerData, Moments, targets
 from reference import assert_close
 
 Array = NDArray[np.float64]
+Parts = tuple[Tensor, Tensor, Tensor, Tensor]
 CHANNELS, IMAGES, COPIES = 4, 40, 2
 KNOWN = (2, 5, 7)
 
 
-def made_up(seed: int = 0, images: int = IMAGES, *, dead: int | None = None) -> tuple[Tensor, ...]:
+def made_up(seed: int = 0, images: int = IMAGES, *, dead: int | None = None) -> Parts:
     """Return features of clean images before and now, of their copies, and what was done to these."""
     random = torch.Generator().manual_seed(seed)
     scatter = torch.randn(2 * CHANNELS, 2 * CHANNELS, generator=random)
@@ -45,7 +48,7 @@ def asked(seen: Tensor, clean: Tensor) -> Array:
     return np.concatenate([f[:, :CHANNELS] - f0[:, :CHANNELS] * np.exp(grown / 2), grown], 1)
 
 
-def least_squares(parts: tuple[Tensor, ...], ridge: float, keep: NDArray[np.bool_] | None = None) -> Array:
+def least_squares(parts: Parts, ridge: float, keep: NDArray[np.bool_] | None = None) -> Array:
     """The stated objective as rows of one system: each image by its share, and the ridge as further rows."""
     clean, seen, copies, _ = parts
     keep = np.ones(len(copies), bool) if keep is None else keep
@@ -72,7 +75,8 @@ def test_a_larger_ridge_and_fewer_images_shrink_it() -> None:
     assert sizes == sorted(sizes, reverse=True)
     parts = made_up()
     doubled = LayerData(
-        *(torch.cat([part, part]) for part in parts[:2]),
+        torch.cat([parts[0], parts[0]]),
+        torch.cat([parts[1], parts[1]]),
         torch.cat([parts[2], parts[2]]).view(2, COPIES, IMAGES, -1).transpose(0, 1).flatten(0, 2),
         torch.cat([parts[3], parts[3]]).view(2, COPIES, IMAGES, -1).transpose(0, 1).flatten(0, 2),
         KNOWN,
@@ -121,7 +125,7 @@ def test_targets_bring_a_copy_to_where_the_clean_image_was() -> None:
     assert_close(targets(clean, clean), np.zeros(clean.shape), atol=1e-6)
 
 
-def product(constants: dict[str, Tensor]) -> Array:
+def product(constants: Mapping[str, Tensor]) -> Array:
     answer: Array = (constants["into"].double() @ constants["back"].double()).numpy()
     return answer
 
@@ -186,8 +190,8 @@ def test_a_dead_channel_says_nothing_and_is_left_alone() -> None:
 
 
 def test_a_layer_whose_channels_are_all_dead_answers_nothing() -> None:
-    *features, done = made_up()
-    data = LayerData(*(torch.zeros_like(each) for each in features), done, KNOWN)
+    clean, seen, copies, done = (0 * part for part in made_up())
+    data = LayerData(clean, seen, copies, done + KNOWN[0], KNOWN)
     ridge, shares = data.best_ridge()
     constants = data.candidate(ridge, 16).constants
     assert all(value.isfinite().all() for value in constants.values())
