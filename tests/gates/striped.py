@@ -73,7 +73,7 @@ def learn_(model: nn.Module, inputs: Tensor, labels: Tensor, steps: int = 60) ->
         gradients = torch.autograd.grad(cross_entropy(model(inputs[batch]), labels[batch]), weights)
         with torch.no_grad():
             for weight, gradient, speed in zip(weights, gradients, pace, strict=True):
-                weight -= 0.1 * speed.mul_(0.9).add_(gradient)
+                weight.sub_(0.1 * speed.mul_(0.9).add_(gradient))
     model.eval()
 
 
