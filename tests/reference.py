@@ -59,6 +59,29 @@ def calibrated(
     return np.stack(outputs).reshape(x.shape), np.asarray(distances)
 
 
+def filtered(
+    x: Array, layer: Layer, into: Array, back: Array, weight: Array, shrink: float = 0.0
+) -> tuple[Array, Array]:
+    """Return the normalised x and the distance of each sample, by the shift filter."""
+    channels, scale = len(layer.mean), layer.var + layer.eps
+    dead = layer.var <= 1e-3 * layer.eps
+    outputs, distances = [], []
+    for sample in x:
+        flat = sample.reshape(len(sample), -1)
+        target_var = flat.var(1) if flat.shape[1] > 1 else layer.var
+        moved = (flat.mean(1) - layer.mean) / np.sqrt(scale)
+        grown = np.clip(np.log((target_var + layer.eps) / scale), -4, 4)
+        z = np.concatenate([np.where(dead, 0, moved), np.where(dead, 0, grown)]) @ into
+        distance = float(np.sum(weight * z**2))
+        part = 1.0 if shrink == 0 else max(0.0, 1 - shrink / distance) if distance > 0 else 0.0
+        answer = part * z @ back
+        mean = layer.mean + np.sqrt(scale) * answer[:channels]
+        var = scale * np.exp(np.clip(answer[channels:], -3, 3))
+        outputs.append(normalised(flat, layer, mean, var - layer.eps))
+        distances.append(distance)
+    return np.stack(outputs).reshape(x.shape), np.asarray(distances)
+
+
 def normalised(flat: Array, layer: Layer, mean: Array, var: Array) -> Array:
     """Return gamma * (x - mean) / sqrt(var + eps) + beta for one sample (c, positions)."""
     scale = layer.gamma / np.sqrt(var + layer.eps)

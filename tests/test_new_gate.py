@@ -1,6 +1,6 @@
 """A gate that the packages have never heard of adapts, converts and runs: the seam is one class.
 
-`HalfwayGate` gives one weight per input; `FilterGate` is fitted, and corrects each channel by matrices.
+`HalfwayGate` gives one weight per input; `MatrixGate` is fitted, and corrects each channel by matrices.
 """
 
 from __future__ import annotations
@@ -97,17 +97,17 @@ ANSWER = """
 
 
 @dataclass(frozen=True, kw_only=True)
-class FilterGate(Gate):
+class MatrixGate(Gate):
     """Corrects mean and log-variance of each channel: c = f across back, f the standardised shift (n, 2c)."""
 
-    strength: float = setting(0.5, "Filter gate: part of the shift that goes. [default: 0.5]")
+    strength: float = setting(0.5, "Matrix gate: part of the shift that goes. [default: 0.5]")
 
-    name = "linear"
+    name = "matrix"
     summary = "each channel on its own."
     needs_images = True
     constants = ("across", "back")
     operator = Operator(
-        name="LinearNorm",  # not FilterNorm, which the kernel has
+        name="MatrixNorm",
         constants=("across", "back"),
         in_float=f"""{FEATURES}
     means = Squeeze (mean, positions)
@@ -168,7 +168,7 @@ class FilterGate(Gate):
         return dict(constants)
 
 
-GATES: dict[str, Gate] = {"halfway": HalfwayGate(reach=0.8), "linear": FilterGate(strength=0.6)}
+GATES: dict[str, Gate] = {"halfway": HalfwayGate(reach=0.8), "matrix": MatrixGate(strength=0.6)}
 MEAN, STD = (0.4, 0.5, 0.6), (0.2, 0.25, 0.3)
 
 
@@ -268,7 +268,7 @@ def _told(gate: Gate) -> dict[str, object]:
 
 def test_a_reader_that_never_saw_the_class_runs_the_file(model: nn.Module, tmp_path: Path) -> None:
     path = tmp_path / "x.onnx"
-    leantta.convert(model, pixels(32, 0), path, layers="all", gate=GATES["linear"], mean=MEAN, std=STD)
+    leantta.convert(model, pixels(32, 0), path, layers="all", gate=GATES["matrix"], mean=MEAN, std=STD)
     np.save(tmp_path / "field.npy", field())
     code = """if True:
         import sys, json, numpy, leantta
@@ -283,19 +283,19 @@ def test_a_reader_that_never_saw_the_class_runs_the_file(model: nn.Module, tmp_p
         [sys.executable, "-c", code, path, tmp_path / "field.npy"], check=True, capture_output=True, text=True
     )
     kind, settings, scores = json.loads(done.stdout)
-    assert (kind, settings) == ("UnknownGate", {"name": "linear", "strength": 0.6})
+    assert (kind, settings) == ("UnknownGate", {"name": "matrix", "strength": 0.6})
     with leantta.load(path) as session:
         assert_close(np.asarray(scores), session.predict(field()), atol=0)
 
 
 def test_one_that_needs_images_says_so(model: nn.Module) -> None:
     images = given(pixels(4, 0))
-    with pytest.raises(SettingError, match="the linear gate needs source images"):
-        leantta.adapt(model, images, "all", gate=FilterGate())
+    with pytest.raises(SettingError, match="the matrix gate needs source images"):
+        leantta.adapt(model, images, "all", gate=MatrixGate())
     with pytest.raises(SettingError, match="the halfway gate uses no calibration images"):
         leantta.adapt(model, images, "all", gate=HalfwayGate(), calibration=images)
-    with pytest.raises(SettingError, match="the linear gate has not seen 'bn1'"):
-        leantta.apply(model, leantta.plan(model, images, Adaptation(layers="all", gate=FilterGate())))
+    with pytest.raises(SettingError, match="the matrix gate has not seen 'bn1'"):
+        leantta.apply(model, leantta.plan(model, images, Adaptation(layers="all", gate=MatrixGate())))
     with pytest.raises(SettingError, match=r"reach must lie in \[0, 1\], got 2"):
         HalfwayGate(reach=2)
 

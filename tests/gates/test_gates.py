@@ -35,7 +35,7 @@ def test_a_file_gives_back_what_it_was_told(name):
 @pytest.mark.parametrize(("name", "setting"), SETTINGS, ids=lambda value: getattr(value, "key", value))
 def test_each_setting_reaches_the_file_and_keeps_its_range(name, setting):
     usual = gate_of(name)
-    value = max(setting.least, 0.3 if usual.values()[setting.name] != 0.3 else 0.2)
+    value = setting.least + (0.3 if usual.values()[setting.name] != setting.least + 0.3 else 0.2)
     changed = usual.changed(**{setting.name: value})
     assert changed.settings()[setting.key] == value
     assert changed != usual

@@ -10,6 +10,7 @@ from torch import Tensor
 from leantta.disturbances.library.disturbance import Library, mixed
 from leantta.disturbances.library.tables import LIBRARIES
 from leantta.errors import SettingError
+from leantta.functional import wide
 
 GUESSED = {LIBRARIES[name].axes: name for name in ("motion", "image")}
 """What inputs are taken for if nothing is known but the number of their axes."""
@@ -42,11 +43,14 @@ class Disturbances:
                 f"{tuple(inputs.shape)}; pass disturbances= that know such inputs"
             )
         mean, std = (_along_channels(value, inputs) for value in (self.mean, self.std))
-        samples = (inputs * std + mean).clamp(self.library.least, self.library.most)
+        samples = inputs * std + mean
+        if self.library.least is not None or self.library.most is not None:
+            samples = samples.clamp(self.library.least, self.library.most)
         changed = mixed(samples, self.library, torch.Generator().manual_seed(seed))
         names = self.library.kinds
         kind_of = torch.tensor([*(names.index(each.kind) for each in self.library.values()), -1])  # -1: none
-        return Copies((changed.samples - mean) / std, kind_of[torch.stack(changed[1:], 1)])
+        answer = ((changed.samples - mean) / std).to(inputs.dtype)
+        return Copies(answer, kind_of[torch.stack(changed[1:], 1)])
 
 
 def disturbances_of(
@@ -77,4 +81,4 @@ def disturbances_of(
 
 
 def _along_channels(values: Tensor, inputs: Tensor) -> Tensor:
-    return values.to(inputs).view(-1, *(1,) * (inputs.dim() - 2))
+    return values.to(inputs.device, wide(inputs.dtype)).view(-1, *(1,) * (inputs.dim() - 2))

@@ -129,14 +129,14 @@ class LayerData:
         a mean distance of 1.
         """
         into = matrix @ directions
-        clean, copies = (
-            (seen @ into).square().mean(0).clamp_min(1e-12) for seen in (self.clean, self.copies)
-        )
-        apart = (1 / clean - 1 / copies).clamp_min(1e-6 / clean)
+        clean, copies = ((seen @ into).square().mean(0) for seen in (self.clean, self.copies))
+        moves = clean > 1e-9  # dead channels have directions that nothing moves along
+        apart = (1 / clean - 1 / copies).clamp_min(1e-6 / clean.clamp_min(1e-9))
+        apart = torch.where(moves, apart, 0)
         return {
             "into": into.float().contiguous(),
             "back": directions.T.float().contiguous(),
-            "share": (apart / (apart * clean).sum()).float(),
+            "share": (apart / (apart * clean).sum().clamp_min(1e-12)).float(),
         }
 
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from leantta import functional as F
+from leantta.errors import UnsupportedModelError
 
 AT_ONCE = 64
 
@@ -63,11 +64,21 @@ def _features(norm: nn.Module, x: Tensor) -> Tensor:
 
 
 def scores(model: nn.Module, inputs: Tensor) -> Tensor | None:
-    """Return a score per class for each input, (n, k), two for a yes-no question; None if there are none."""
+    """Return a score per class for each input, (n, k), two for a yes-no question; None if there are none.
+
+    Raises:
+        UnsupportedModelError: the model does not run on them.
+    """
     parts = []
     with torch.inference_mode():
         for batch in inputs.split(AT_ONCE):
-            out = model(batch)
+            try:
+                out = model(batch)
+            except Exception as e:  # the model is foreign code and may raise anything
+                raise UnsupportedModelError(
+                    f"the model does not run on a batch {tuple(batch.shape)} of source images: "
+                    f"{type(e).__name__}: {e}"
+                ) from e
             if not isinstance(out, Tensor) or out.dim() != 2:
                 return None
             parts.append(F.two_scores(out.float()) if out.shape[1] == 1 else out.float())

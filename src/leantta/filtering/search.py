@@ -4,9 +4,9 @@ Layer after layer in execution order, with all earlier filters in place (see `le
 Explaining the statistics is not enough: a layer stays only if *decisions* come nearer to those on the clean
 images, on other images than it was fitted on. Shifts of the field are partly like those that a filter knows,
 and partly not. So of each image one copy is met by the filters as they are, and another by filters, of this
-layer and of all earlier ones, that were fitted without its kind of disturbance. Both count the same, and
-under unknown kinds alone it must not hurt. The mean alone is tried, too, since dividing by a variance that
-noise has blown up takes the signal along.
+layer and of all earlier ones, that were fitted without its (first) kind of disturbance. Both count the same,
+and under unknown kinds alone it must not hurt. The mean alone is tried, too, since dividing by a variance
+that noise has blown up takes the signal along.
 
 Some images are for fitting, others for choosing, and the rest tells what to expect.
 """
@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from leantta.disturbances.copies import Copies
-from leantta.errors import SettingError
+from leantta.errors import DataError, SettingError
 from leantta.filtering.layer import Candidate, Constants, LayerData
 from leantta.filtering.probe import scores, seen_features, set_constants
 from leantta.filtering.report import FilterReport, Interval, LayerReport
@@ -38,6 +38,9 @@ SHARES = (0.6, 0.25)
 
 COPIES = 2
 """Disturbed copies of each image; when filters are judged, the second is of an unknown kind."""
+
+LEAST_CHANGE = 1e-3
+"""Of the deviation of all values; normalising back and forth leaves less."""
 
 PATIENCE = 4
 """Layers in a row that may fail to help before the search ends."""
@@ -110,9 +113,11 @@ class Search:
 
         Raises:
             UnfitError: they are not enough, or the model decides nothing.
+            DataError: there are no images, or some are not finite.
+            UnsupportedModelError: the model does not run on them.
         """
         self.subject, self.rank, self.budget = subject, rank, budget
-        inputs = subject.images.float()
+        inputs = subject.images
         _check_images(inputs)
         order = torch.randperm(len(inputs), generator=torch.Generator().manual_seed(seed))
         fitting, choosing = (max(8, round(share * len(inputs))) for share in SHARES)
@@ -122,9 +127,10 @@ class Search:
         except SettingError as e:  # no library is for such inputs
             raise UnfitError(str(e)) from e
         self.fitting, self.choosing, self.telling = groups
-        if torch.equal(self.fitting.copies, torch.cat([self.fitting.inputs] * COPIES)):
+        change = (self.fitting.copies - torch.cat([self.fitting.inputs] * COPIES)).abs().max()
+        if float(change) <= LEAST_CHANGE * float(inputs.std()):
             raise UnfitError("the disturbances change nothing")
-        self.known = sorted(set(self.fitting.kinds[:, 0].tolist()))
+        self.known = sorted(set(torch.cat([group.kinds for group in groups]).flatten().tolist()) - {-1})
         self.kept: dict[str, Candidate] = {}
         plain = subject.filtered({})
         self.clean: list[Tensor] = []
@@ -241,6 +247,10 @@ def _decided(found: Tensor | None) -> Tensor:
 
 def _check_images(inputs: Tensor) -> None:
     """Look whether there is enough to fit, choose and tell by."""
+    if not len(inputs):
+        raise DataError("no images were given to fit the shift filter on; some hundreds are usual")
+    if not bool(inputs.isfinite().all()):
+        raise DataError("one of the images to fit the shift filter on is not finite; repair or remove it")
     different = len(torch.unique(inputs.flatten(1), dim=0))
     if different < FEWEST:
         raise UnfitError(

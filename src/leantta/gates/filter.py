@@ -35,7 +35,7 @@ FEATURES = """
 ANSWER = """
     seen = MatMul (features, into)
     squares = Mul (seen, seen)
-    total = MatMul (squares, {0})
+    total = MatMul (squares, weight)
     shrink_value = Constant <value_float: float = @shrink> ()
     least_total = Constant <value_float = 1e-30> ()
     safe_total = Max (total, least_total)
@@ -86,9 +86,7 @@ class FilterGate(Gate):
     means = Squeeze (mean, positions)
     logs = Squeeze (log_var, positions)
     features = Concat <axis = 1> (means, logs)
-    as_column = Constant <value_ints = [-1, 1]> ()
-    column = Reshape (weight, as_column)
-    {ANSWER.format("column")}
+    {ANSWER}
     mean_part, log_part = Split <axis = 1, num_outputs = 2> (answer)
     moved_mean = Unsqueeze (mean_part, positions)
     near = Clip (log_part, low_answer, high_answer)
@@ -97,7 +95,7 @@ class FilterGate(Gate):
 """,
         in_int8=f"""{FEATURES}
     features = Concat <axis = -1> (mean, log_var)
-    {ANSWER.format("weight")}
+    {ANSWER}
     moved_mean, log_part = Split <axis = -1, num_outputs = 2> (answer)
     near = Clip (log_part, low_answer, high_answer)
     new_var = Exp (near)
@@ -121,7 +119,7 @@ class FilterGate(Gate):
 
         subject = Subject(
             layers=source.layers,
-            images=torch.cat(list(source.batches)),
+            images=torch.cat(list(source.batches)) if source.batches else torch.zeros(0),
             filtered=partial(source.adapting_only, self),
             copies=source.copies,
             progress=source.progress("filter"),
@@ -147,7 +145,7 @@ class FilterGate(Gate):
         from leantta.functional import Filter, features, filtered, moved
 
         del counts, mixture_variance
-        parts = Filter(constants["into"], constants["back"], constants["share"])
+        parts = Filter(*(constants[name].to(shift.mean.dtype) for name in self.constants))
         answer, reading = filtered(features(shift, source, eps), parts, shrink=self.shrink)
         return moved(source, answer, eps), reading
 

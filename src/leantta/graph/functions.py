@@ -186,8 +186,9 @@ def kind_of(node: Node) -> str:
 
 def float_constants(rank: int, values: Sequence[Array]) -> list[Array]:
     """Return `positions` and a layer's constants as the float forms take them, for u of that rank."""
-    channels, column = len(values[0]), (-1, *(1,) * (rank - 2))
-    return [np.arange(2, rank), *(v.reshape(column) if v.size == channels else v for v in values)]
+    per_channel, column = values[0].shape, (-1, *(1,) * (rank - 2))
+    # A matrix is none per channel, however many values it has: one of (c, 1) may have a row per direction.
+    return [np.arange(2, rank), *(v.reshape(column) if v.shape == per_channel else v for v in values)]
 
 
 def int8_constants(shape: Sequence[int], values: Sequence[Array]) -> list[Array]:

@@ -48,7 +48,12 @@ class SourceImages:
         self.adapting = adapting
         self.adapting_only = adapting_only
         self.progress = progress
-        self.disturbances = disturbances or disturbances_of(batches[0])
+        self._disturbances = disturbances
+
+    @cached_property
+    def disturbances(self) -> Disturbances | None:
+        """What may happen to the images; None if nothing is known of them."""
+        return self._disturbances or disturbances_of(torch.cat(list(self.batches)))
 
     def copies(self, inputs: Tensor, seed: int) -> Copies:
         """Return disturbed copies of inputs.

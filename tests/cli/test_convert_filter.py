@@ -1,0 +1,74 @@
+"""`leantta convert --gate filter` as a user meets it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from leantta.gates.filter import FilterGate
+from leantta.gates.paper import PaperGate
+from leantta.runtime.container import read_container
+from leantta.runtime.metadata import read_info
+from running import Run
+
+MODEL_FILE = """
+import torch
+from torch import nn
+
+def build():
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Conv2d(3, 8, 3, stride=4), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8),
+        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 10)
+    )
+"""
+
+
+@pytest.fixture
+def own_model(tmp_path: Path) -> str:
+    (tmp_path / "my_model.py").write_text(MODEL_FILE)
+    return "my_model.py:build"
+
+
+def test_it_prints_what_the_fit_found(own_model: str, sample: Path, tmp_path: Path, run: Run) -> None:
+    words = ["convert", own_model, "--dataset", "cifar10", "--calibration", sample, "--adapt", "all"]
+    words += ["--gate", "filter", "--rank", "4", "--budget", "0.5", "--images", "60", "-o", "x.onnx"]
+    command = [sys.executable, "-m", "leantta", *map(str, words)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].split()[:2] == ["layer", "channels"]
+    assert [line.split()[:2] for line in lines[1:3]] == [["1", "8"], ["4", "8"]]
+    for part in (
+        "shifted, of kinds left out",
+        "accuracy, as the model judges it",
+        "36 images to fit on, 15 to choose by, 9 to tell by",
+    ):
+        assert part in done.stdout
+    assert "filter" in done.stderr  # how far it is
+    info = read_info(read_container(tmp_path / "x.onnx"))
+    assert info.gate in (FilterGate(rank=4, budget=0.5), None)  # None: nothing helps an untrained model
+    assert info.calibration is not None
+    assert {"expected_gain_known", "expected_gain_unknown", "expected_cost", "notes"} <= set(info.calibration)
+    checked = run("verify", "x.onnx")
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_with_too_few_images_the_papers_gate_is_in_the_file(own_model: str, sample: Path, run: Run) -> None:
+    given = ("--dataset", "cifar10", "--calibration", sample, "--adapt", "all")
+    done = run("convert", own_model, *given, "--gate", "filter", "--images", 20, "-o", "x.onnx")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("the shift filter needs 24 different images")
+    assert "2 adapt, 0 fused, 0 kept" in done.stdout
+    info = read_info(read_container("x.onnx"))
+    assert info.gate == PaperGate()
+    assert info.calibration is not None
+    notes = info.calibration["notes"]
+    assert isinstance(notes, list)
+    assert [note in done.stdout for note in notes] == [True]
+    assert "expected_gain" not in info.calibration
+    checked = run("verify", "x.onnx")
+    assert checked.returncode == 0, checked.stdout
