@@ -217,7 +217,7 @@ def test_distances_of_a_file_do_not_count_dead_channels(name: str, tmp_path: Pat
 
 
 def test_only_files_with_dead_channels_have_operators_for_them(tmp_path: Path) -> None:
-    operators = []
+    operators: list[set[str]] = []
     for model in (small(), with_dead()):
         path = tmp_path / f"{len(operators)}.onnx"
         leantta.convert(model, pixels(), path, layers="all", gate="paper", mean=MEAN, std=STD)
