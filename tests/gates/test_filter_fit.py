@@ -22,7 +22,7 @@ from leantta.disturbances.library.motion import MOTION
 from leantta.filtering import search
 from leantta.filtering.probe import scores, seen_features
 from leantta.filtering.report import FilterReport, Interval
-from leantta.filtering.search import Filters, Search, Subject
+from leantta.filtering.search import CHOOSING, FITTING, Filters, Search, Subject
 from leantta.gates.filter import FilterGate
 from leantta.gates.gate import Gate
 from leantta.nn import AdaptiveNorm
@@ -176,7 +176,7 @@ def test_a_layer_that_costs_too_much_stays_as_it_is(camera: Disturbances) -> Non
         unsure = Striped(8)
         learn_(unsure, given(pixels(480, seed=7)), torch.arange(480) % CLASSES, steps=8)
     free, bound = (
-        fitted(unsure, given(pixels(240)), camera, gate=FilterGate(budget=budget)) for budget in (1, 0)
+        fitted(unsure, given(pixels(240)), camera, gate=FilterGate(budget=budget, shrink=0)) for budget in (1, 0)
     )
     refused = "no: costs too much on clean images"
     assert refused in {row.adapts for row in report_of(bound).layers}
@@ -209,15 +209,15 @@ def test_every_copy_is_judged(model: Striped, camera: Disturbances, monkeypatch:
     fitted(model, given(pixels(24)), camera)
     for seed in range(4):
         one = Search(caught[0], rank=4, budget=1, seed=seed)
-        group = one.choosing
-        judged = one.judged(group, {})
+        group = one.groups[CHOOSING]
+        judged = one.judged(CHOOSING, {})
         wanted = decisions(model, group.inputs).repeat(2)
         found = scores(model, group.copies)
         assert found is not None
         trust = found.softmax(1).gather(1, wanted[:, None])
         assert_close(judged.trust.T.reshape(-1, 1), trust, atol=1e-5)
         assert torch.equal(judged.hit.T.flatten(), (found.argmax(1) == wanted).float())
-        assert not judged.cost.any()
+        assert not one.cost({}, [FITTING, CHOOSING]).any()
 
 
 @pytest.mark.parametrize("form", FORMS)

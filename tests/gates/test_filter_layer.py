@@ -54,7 +54,8 @@ def least_squares(parts: Parts, ridge: float, keep: NDArray[np.bool_] | None = N
     keep = np.ones(len(copies), bool) if keep is None else keep
     of_clean, of_copies = seen.double().numpy(), copies.double().numpy()[keep]
     t_clean, t_copies = asked(seen, clean), asked(copies, clean.repeat(COPIES, 1))[keep]
-    share = np.sqrt(np.r_[np.full(len(of_clean), 0.5 / len(of_clean)), np.full(keep.sum(), 0.5 / keep.sum())])
+    clean_share, copy_share = 0.25 / len(of_clean), 0.75 / keep.sum()
+    share = np.sqrt(np.r_[np.full(len(of_clean), clean_share), np.full(keep.sum(), copy_share)])
     rows = share[:, None] * np.r_[of_clean, of_copies]
     size = (rows**2).sum(0)  # E[f_j^2]
     crowding = rows.shape[1] / len(rows)
@@ -179,6 +180,21 @@ def test_clean_images_have_a_mean_distance_of_1(rank: int, dead: int | None) -> 
         distances = (seen @ constants["into"]).square() @ constants["share"]
         assert float(distances.mean()) == pytest.approx(1, rel=1e-3)
         assert constants["share"].isfinite().all()
+
+
+@pytest.mark.parametrize("rank", [1, 3, 8])
+def test_its_directions_are_apart_over_clean_images_and_over_copies(rank: int) -> None:
+    """So that the sum of squares is the likelihood ratio of two normal distributions."""
+    parts = made_up()
+    constants = layer_data().candidate(0.1, rank).constants
+    clean, copies = ((part @ constants["into"]).double().numpy() for part in parts[1:3])
+    assert_close(clean.T @ clean / len(clean), np.eye(rank), atol=1e-4)
+    scatter = copies.T @ copies / len(copies)
+    sizes = np.diag(scatter)
+    assert_close(scatter, np.diag(sizes), atol=1e-4 * sizes.max())
+    assert (np.diff(sizes) <= 1e-4).all()
+    apart = np.maximum(1 - 1 / sizes, 1e-6)
+    assert_close(constants["share"], apart / apart.sum(), atol=1e-4)
 
 
 def test_a_dead_channel_says_nothing_and_is_left_alone() -> None:

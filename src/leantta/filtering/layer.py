@@ -5,8 +5,9 @@ the model so far. The filter should answer what brings the disturbed image to wh
 
     t_var  = f_var - f0_var
     t_mean = f_mean - f0_mean * exp(t_var / 2)
-    A = argmin E |f A - t|^2 + ridge * SUM_j E[f_j^2] |A_j|^2         clean images and copies weigh the same
+    A = argmin E |f A - t|^2 + ridge * SUM_j E[f_j^2] |A_j|^2         clean images weigh a quarter, copies the rest
 
+The distance S leaves clean images alone (see `leantta.gates.filter`), so few of them are enough here.
 Only E[f f^T] and E[f t^T] are needed, as sums in float64, once for each kind of disturbance so that it can
 be left out. Where there are few images for so many features, the ridge grows by features / images: A shrinks
 towards what each feature says alone, and then to nothing. A = into back, of low rank.
@@ -22,6 +23,9 @@ Constants = Mapping[str, Tensor]
 """What a layer keeps of its filter: `into`, `back` and `share`."""
 
 RIDGES = (0.1, 0.3, 1.0)
+
+CLEAN = 0.25
+"""What clean images weigh in the fit; copies have the rest."""
 
 STEPS = 3
 """Of the iteration that turns the directions of all kinds into those without one of them."""
@@ -82,7 +86,8 @@ class LayerData:
     def matrix(self, ridge: float, left_out: int | None = None) -> tuple[Tensor, Tensor]:
         """Return A and E[f f^T] with its ridge; `left_out` is the place of a kind not to fit on."""
         copies = self.of_copies if left_out is None else self.of_copies.less(self.parts[left_out])
-        both = [(part, 0.5 / max(part.samples, 1)) for part in (self.of_clean, copies)]
+        weighed = ((self.of_clean, CLEAN), (copies, 1 - CLEAN))
+        both = [(part, share / max(part.samples, 1)) for part, share in weighed]
         square = sum((share * part.square for part, share in both), torch.zeros(()))
         cross = sum((share * part.cross for part, share in both), torch.zeros(()))
         size = square.diagonal()
@@ -124,20 +129,34 @@ class LayerData:
         """Return A in the directions (2c, r) alone, and what each counts in the distance.
 
         In the directions in which its answers scatter most, no other matrix of that rank answers more like A.
-        The distance tells disturbed images from clean ones as the likelihood ratio of two normal
-        distributions does: z^2 counts 1 / E[z^2] of clean images less 1 / E[z^2] of copies. Clean images have
-        a mean distance of 1.
+        They are turned and scaled such that z = f into has E[z z^T] = 1 over clean images and a diagonal over
+        copies. So the distance tells both apart as the likelihood ratio of two normal distributions does:
+        z^2 counts 1 less 1 / E[z^2] of copies. Clean images have a mean distance of 1.
         """
         into = matrix @ directions
-        clean, copies = ((seen @ into).square().mean(0) for seen in (self.clean, self.copies))
-        moves = clean > 1e-9  # dead channels have directions that nothing moves along
-        apart = (1 / clean - 1 / copies).clamp_min(1e-6 / clean.clamp_min(1e-9))
-        apart = torch.where(moves, apart, 0)
+        turn, again, scatter = _turned(self.clean @ into, self.copies @ into)
+        apart = (1 - 1 / scatter).clamp_min(1e-6)
         return {
-            "into": into.float().contiguous(),
-            "back": directions.T.float().contiguous(),
-            "share": (apart / (apart * clean).sum().clamp_min(1e-12)).float(),
+            "into": (into @ turn).float().contiguous(),
+            "back": (again @ directions.T).float().contiguous(),
+            "share": (apart / apart.sum()).float(),
         }
+
+
+def _turned(clean: Tensor, copies: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return W, its inverse and d: z W has E[z z^T] = 1 over clean samples and diag(d) over copies.
+
+    Both are (n, r); d falls. Directions that nothing moves along (dead channels) stay so.
+    """
+    first, then = (seen.T @ seen / len(seen) for seen in (clean, copies))
+    least = 1e-9 * first.diagonal().max() + 1e-12
+    root = torch.linalg.cholesky(first + least * torch.eye(len(first), dtype=first.dtype))
+    white = torch.linalg.solve_triangular(root, then, upper=False)
+    white = torch.linalg.solve_triangular(root, white.T, upper=False)
+    scatter, turn = torch.linalg.eigh((white + white.T) / 2)
+    scatter, turn = scatter.flip(0), turn.flip(1)
+    back = turn.T @ root.T
+    return torch.linalg.solve_triangular(root.T, turn, upper=True), back, scatter.clamp_min(1e-6)
 
 
 def _directions(scatter: Tensor, near: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from leantta import functional as F
 from leantta.errors import UnsupportedModelError
 
-AT_ONCE = 64
+AT_ONCE = 16
 
 Hook = Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], None]
 

@@ -33,6 +33,8 @@ FEWEST = 24
 USUAL = 200
 """With fewer images to fit on there is a warning."""
 
+FITTING, CHOOSING, TELLING = range(3)
+
 SHARES = (0.6, 0.25)
 """Of the images, for fitting and for choosing; the rest tells what to expect."""
 
@@ -79,7 +81,6 @@ class Judged(NamedTuple):
 
     trust: Tensor  # (n, 2): the probability of the decision on the clean image; of a known kind, an unknown
     hit: Tensor  # (n, 2): whether the decision is that one
-    cost: Tensor  # (n,): the probability that the decision on the clean image itself loses
 
 
 class Images(NamedTuple):
@@ -126,15 +127,15 @@ class Search:
             groups = [Images.of(part, subject, 100 * seed + 10 * i) for i, part in enumerate(parts)]
         except SettingError as e:  # no library is for such inputs
             raise UnfitError(str(e)) from e
-        self.fitting, self.choosing, self.telling = groups
-        change = (self.fitting.copies - torch.cat([self.fitting.inputs] * COPIES)).abs().max()
+        self.groups = groups
+        change = (groups[FITTING].copies - torch.cat([groups[FITTING].inputs] * COPIES)).abs().max()
         if float(change) <= LEAST_CHANGE * float(inputs.std()):
             raise UnfitError("the disturbances change nothing")
         self.known = sorted(set(torch.cat([group.kinds for group in groups]).flatten().tolist()) - {-1})
         self.kept: dict[str, Candidate] = {}
         plain = subject.filtered({})
-        self.clean: list[Tensor] = []
-        for group in (self.choosing, self.telling):
+        self.clean: list[Tensor] = []  # the probabilities of the unchanged model, for each group
+        for group in groups:
             found = scores(plain, group.inputs)
             if found is None or found.shape[1] < 2:
                 raise UnfitError("the model decides nothing, so nobody can tell which layers should adapt")
@@ -144,9 +145,9 @@ class Search:
         """Try layer after layer, and return what helps."""
         layers = list(self.subject.layers)
         progress = self.subject.progress
-        clean = seen_features(self.subject.filtered({}), layers, self.fitting.inputs)
+        clean = seen_features(self.subject.filtered({}), layers, self.groups[FITTING].inputs)
         rows: list[LayerReport] = []
-        best, failed = self.judged(self.choosing, {}), 0
+        best, failed = self.judged(CHOOSING, {}), 0
         for place, name in enumerate(layers):
             progress(place, len(layers))
             if failed == PATIENCE:
@@ -155,14 +156,15 @@ class Search:
             rows.append(row)
             failed = 0 if name in self.kept else failed + 1
         progress(len(layers), len(layers))
-        before, after = self.judged(self.telling, {}), self.judged(self.telling, self.kept)
+        before, after = self.judged(TELLING, {}), self.judged(TELLING, self.kept)
+        fitted, chosen, told = (len(group.inputs) for group in self.groups)
         report = FilterReport(
             layers=tuple(rows),
             untried=len(layers) - len(rows),
             known=interval((after.hit - before.hit)[:, 0]),
             unknown=interval((after.hit - before.hit)[:, 1]),
-            cost=interval(after.cost),
-            images=(len(self.fitting.inputs), len(self.choosing.inputs), len(self.telling.inputs)),
+            cost=interval(self.cost(self.kept, [TELLING])),
+            images=(fitted, chosen, told),
             notes=self.notes(),
         )
         return Filters({name: each.constants for name, each in self.kept.items()}, report)
@@ -172,9 +174,9 @@ class Search:
         notes = []
         if not self.kept:
             notes.append("No layer helps on images that it was not fitted on, so nothing adapts.")
-        if len(self.fitting.inputs) < USUAL:
+        if len(self.groups[FITTING].inputs) < USUAL:
             notes.append(
-                f"{len(self.fitting.inputs)} images to fit on are few, so filters are shrunk; some hundreds "
+                f"{len(self.groups[FITTING].inputs)} images to fit on are few, so filters are shrunk; some hundreds "
                 "more would help."
             )
         return tuple(notes)
@@ -184,8 +186,9 @@ class Search:
 
         `clean` are the features of the clean images before anything adapts.
         """
-        model = self.subject.filtered({key: each.constants for key, each in self.kept.items()})
-        group, calls = self.fitting, len(clean) // len(self.fitting.inputs)
+        model = self.filtered(self.kept)
+        group = self.groups[FITTING]
+        calls = len(clean) // len(group.inputs)
         seen, copies = (
             seen_features(model, [name], inputs, calls=calls)[name] for inputs in (group.inputs, group.copies)
         )
@@ -195,38 +198,52 @@ class Search:
         adapts, told = "no: does not help", Interval(-torch.inf, 0)
         for part in PARTS:
             filters = {**self.kept, name: candidate.part(part)}
-            judged = self.judged(self.choosing, filters)
+            judged = self.judged(CHOOSING, filters)
             more = judged.trust - best.trust
             gain, unknown = interval(more.mean(1)), interval(more[:, 1])
             told = max(told, gain)
             if gain.mean > WORTH_IT and unknown.mean > -unknown.error:
-                if float(judged.cost.mean()) <= self.budget:
+                if float(self.cost(filters, [FITTING, CHOOSING]).mean()) <= self.budget:
                     self.kept = filters
                     return LayerReport(name, data.channels, explained, ridge, gain, part), judged
                 adapts = "no: costs too much on clean images"
         return LayerReport(name, data.channels, explained, ridge, told, adapts), best
 
-    def judged(self, group: Images, filters: Mapping[str, Candidate]) -> Judged:
+    def judged(self, place: int, filters: Mapping[str, Candidate]) -> Judged:
         """Return how the model with these filters decides; second copies meet those without their kind."""
-        clean = self.clean[0 if group is self.choosing else 1]
-        first = clean.argmax(1)
-        model = self.subject.filtered({n: each.constants for n, each in filters.items()})
-        then = _decided(scores(model, group.inputs)).argmax(1, keepdim=True)
-        cost = clean.gather(1, first[:, None]) - clean.gather(1, then)
+        group = self.groups[place]
+        first = self.clean[place].argmax(1)
+        model = self.filtered(filters)
         known, unknown = group.copies.chunk(COPIES)
         kinds = group.kinds[len(known) :, 0]
         by_known = _decided(scores(model, known))
         by_unknown = torch.zeros_like(by_known)
-        for place, kind in enumerate(self.known):
+        for number, kind in enumerate(self.known):
             here = kinds == kind
             if bool(here.any()):
                 for name, each in filters.items():
-                    set_constants(model, name, each.without[place])
+                    set_constants(model, name, each.without[number])
                 by_unknown[here] = _decided(scores(model, unknown[here]))
         both = torch.stack([by_known, by_unknown], 1)  # (n, 2, classes)
         trust = both.softmax(2).gather(2, first[:, None, None].expand(-1, 2, 1))[..., 0]
-        hit = (both.argmax(2) == first[:, None]).float()
-        return Judged(trust, hit, cost[:, 0])
+        return Judged(trust, (both.argmax(2) == first[:, None]).float())
+
+    def cost(self, filters: Mapping[str, Candidate], places: Sequence[int]) -> Tensor:
+        """Return the probability that the decision on each clean image of some groups loses, (n,).
+
+        Those that it was fitted on may count: the price is seldom paid, and too few images would not show it.
+        """
+        model = self.filtered(filters)
+        lost = []
+        for place in places:
+            clean = self.clean[place]
+            then = _decided(scores(model, self.groups[place].inputs)).argmax(1, keepdim=True)
+            lost.append(clean.amax(1, keepdim=True) - clean.gather(1, then))
+        return torch.cat(lost)[:, 0]
+
+    def filtered(self, filters: Mapping[str, Candidate]) -> nn.Module:
+        """Return the model with these filters, as fitted on all kinds."""
+        return self.subject.filtered({name: each.constants for name, each in filters.items()})
 
 
 def interval(values: Tensor) -> Interval:

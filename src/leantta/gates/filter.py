@@ -58,9 +58,9 @@ class FilterGate(Gate):
     """
 
     shrink: float = setting(
-        0.0,
+        1.0,
         "Shift filter: inputs nearer to the source than this distance are left alone, those\n"
-        "a little further are corrected in part. [default: 0]",
+        "a little further are corrected in part; 1 is the mean of source images. [default: 1]",
         most=10,
     )
     rank: float = setting(
