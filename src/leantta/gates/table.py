@@ -10,8 +10,8 @@ from leantta.gates.paper import PaperGate
 
 GATES: Mapping[str, type[Gate]] = {"paper": PaperGate, "calibrated": CalibratedGate, "filter": FilterGate}
 
-DEFAULT_GATE = CalibratedGate.default()
-"""Where source images are at hand. A gate whose floor or ceiling is given is taken as it is."""
+DEFAULT_GATE = FilterGate.default()
+"""Where source images are at hand."""
 
 DEFAULT_WITHOUT_IMAGES = PaperGate.default()
 

@@ -173,7 +173,7 @@ class Session:
     def _check_adapts(self, what: str) -> None:
         if not self.info.layers:
             raise SettingError(
-                f"{self.name} has no {what}: nothing adapts in it. Convert the model with --adapt sixteen."
+                f"{self.name} has no {what}: nothing adapts in it. Convert the model with --adapt half."
             )
 
 

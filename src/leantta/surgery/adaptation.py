@@ -25,7 +25,7 @@ from leantta.memory import StreamMemory
 
 Selector = str | int | float | Sequence[str]
 
-DEFAULT_LAYERS = "sixteen"
+DEFAULT_LAYERS = "half"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class Adaptation:
     """Which layers adapt, and how. A `Plan` carries it, so that planning and applying agree.
 
     >>> Adaptation(layers="half").gate
-    CalibratedGate(floor=0.0, ceiling=0.4, budget=0.005)
+    FilterGate(shrink=1.0, rank=16, budget=0.005, seed=0)
     """
 
     layers: Selector = DEFAULT_LAYERS
