@@ -1,138 +1,155 @@
-"""The memory of a layer against its formulas, one input at a time in numpy."""
+"""The memory of the shift filter: its formulas against numpy, and torch against files, input by input."""
+
+from __future__ import annotations
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
+import leantta
 from leantta.errors import SettingError
-from leantta.functional import Shift, Stats, weight_of_many
-from leantta.memory import Remembered, StreamMemory
-from leantta.nn import AdaptiveNorm2d, forget, watch
+from leantta.functional import Filter, Remembered, filtered, filtered_in_stream, remembered
+from leantta.gates.filter import FilterGate
+from leantta.memory import LayerMemory, StreamMemory
+from leantta.nn import AdaptiveNorm2d, forget
 from reference import assert_close
 
-CHANNELS = 5
+Array = NDArray[np.float64]
+CHANNELS, RANK = 4, 3
 
 
-def source(seed: int = 0) -> Stats:
-    generator = torch.Generator().manual_seed(seed)
-    return Stats(torch.randn(CHANNELS, generator=generator), 0.5 + torch.rand(CHANNELS, generator=generator))
+def parts(seed: int = 0) -> Filter:
+    random = torch.Generator().manual_seed(seed)
+    into, back = (torch.randn(2 * CHANNELS, RANK, generator=random, dtype=torch.float64) for _ in range(2))
+    weight = torch.rand(RANK, generator=random, dtype=torch.float64)
+    return Filter(into, back.T, weight / weight.sum())
 
 
-def inputs(seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Mean shifts and variances of `count` inputs; half-way the domain changes to the other side."""
-    generator = np.random.default_rng(seed)
-    side = np.where(np.arange(count) < count / 2, 1.0, -1.0)[:, None]
-    means = side * 0.8 + 0.4 * generator.standard_normal((count, CHANNELS))
-    return means, generator.uniform(0.1, 2.0, (count, CHANNELS))
+def stream(seed: int, count: int, *, steady: bool = True) -> Tensor:
+    """Features of inputs; half-way the domain goes to the other side, or it changes all the time."""
+    random = np.random.default_rng(seed)
+    side = np.where(np.arange(count) < count / 2, 1.0, -1.0) if steady else random.choice([-1.0, 1.0], count)
+    common = random.normal(size=2 * CHANNELS)
+    return torch.from_numpy(side[:, None] * common + 0.3 * random.normal(size=(count, 2 * CHANNELS)))
 
 
-def expected(means, variances, var_s, mu_s, memory: StreamMemory):
-    """Return the shift and count after each input, by the definition: the list of inputs since the change.
-
-    Without a limit to its length, a running mean is the mean of that list.
-    """
-    kept: list[int] = []
-    found = []
-    for i in range(len(means)):
-        if kept:
-            remembered = (means[kept] - mu_s).mean(0)
-            along = ((means[i] - mu_s) * remembered / (var_s + 1e-6)).sum()
-            if along < memory.agreement * (remembered**2 / (var_s + 1e-6)).sum():
-                kept = []
-        kept.append(i)
-        used = kept if len(kept) >= memory.patience else [i]
-        pooled_mean = means[used].mean(0)
-        within, between = variances[used].mean(0), means[used].var(0)
-        found.append((pooled_mean - mu_s, within + between - var_s, len(used)))
-    return [np.array(column) for column in zip(*found, strict=True)]
-
-
-@pytest.mark.parametrize("agreement", [-1.0, 0.1, 0.5, 1.2])
-@pytest.mark.parametrize("patience", [1, 4])
-def test_without_a_limit_it_is_the_pool_of_the_inputs_since_the_change(agreement, patience):
-    stats, memory = source(), StreamMemory(length=1e9, agreement=agreement, patience=patience)
-    mu_s, var_s = (value.double().numpy() for value in stats)
-    shifts, variances = inputs(1, 24)
-    means = mu_s + shifts
-    mean, var, counts = expected(means, variances, var_s, mu_s, memory)
-    wide = Stats(*(value.double() for value in stats))
-    shift = Shift(torch.from_numpy(means) - wide.mean, torch.from_numpy(variances) - wide.var)
-    found = Remembered(memory).follow(shift, wide)
-    assert_close(found.shift.mean, mean, atol=1e-9)
-    assert_close(found.shift.var, var, atol=1e-9)
-    assert_close(found.counts[:, 0], counts, atol=0)
-    assert (counts == 1).sum() >= (1 if agreement < 0 else 2)  # the change was seen
+def by_hand(seen: Array, filter_: Filter, *, shrink: float, length: float) -> tuple[Array, list[float]]:
+    """The formulas once more, with lists of numbers; also how far the memory was trusted."""
+    into, back, weight = (value.numpy() for value in filter_)
+    m, n, q = np.zeros(RANK), 0.0, 0.0
+    answers, trusts = [], []
+    for f in seen:
+        z = f @ into
+        r = 0.0
+        if n:
+            r = float(np.clip((weight * z * m).sum() / (weight * m * m).sum(), -1, 1))
+        q += (r - q) / 6
+        if r < 0:
+            n, q = 0.0, min(q, 0.2)
+        n = min(n + 1, length)
+        m = z if n == 1 else m + (z - m) / n
+        p = min(max((q - 0.3) / 0.3, 0), 1)
+        a = max(0.0, 1 - shrink / (weight * z * z).sum())
+        a_m = max(0.0, 1 - shrink / (n * (weight * m * m).sum()))
+        answers.append(((1 - p) * a * z + p * a_m * (0.6 * z + 0.8 * m)) @ back)
+        trusts.append(p)
+    return np.array(answers), trusts
 
 
-def test_a_limit_lets_the_past_fade():
-    memory = StreamMemory(length=3, agreement=-9.0, patience=1)
-    stats = Stats(torch.zeros(1), torch.ones(1))
-    deltas = torch.tensor([[1.0], [2.0], [6.0], [3.0]])
-    found = Remembered(memory).follow(Shift(deltas, torch.zeros(4, 1)), stats)
-    assert found.counts[:, 0].tolist() == [1, 2, 3, 3]
-    assert_close(found.shift.mean[:, 0], [1, 1.5, 3, 3], atol=1e-6)  # 3 + (3 - 3) / 3
+@pytest.mark.parametrize("shrink", [0.0, 0.5])
+@pytest.mark.parametrize("length", [1, 8, 100])
+@pytest.mark.parametrize("steady", [True, False])
+def test_it_follows_its_formulas(shrink: float, length: float, steady: bool) -> None:
+    seen = stream(1, 48, steady=steady)
+    wanted, trusts = by_hand(seen.numpy(), parts(), shrink=shrink, length=length)
+    found, _ = LayerMemory(StreamMemory(length=length)).follow(seen, parts(), shrink=shrink)
+    assert_close(found, wanted, atol=1e-9)
+    if steady:
+        assert max(trusts[8:24]) == max(trusts[40:]) == 1  # used in both domains
+        assert min(trusts[24:28]) == 0  # and not between them
 
 
+def test_a_first_input_is_met_as_without_a_memory() -> None:
+    seen = stream(0, 1)
+    wanted, reading = filtered(seen, parts(), shrink=0.5)
+    found, told = LayerMemory(StreamMemory()).follow(seen, parts(), shrink=0.5)
+    assert_close(found, wanted, atol=1e-12)
+    assert_close(told.distance, reading.distance, atol=1e-12)
+
+
+def test_inputs_that_do_not_agree_are_met_as_without_a_memory() -> None:
+    random = torch.Generator().manual_seed(0)
+    seen = torch.randn(400, 2 * CHANNELS, generator=random, dtype=torch.float64)
+    wanted, _ = filtered(seen, parts(), shrink=0.5)
+    found, _ = LayerMemory(StreamMemory()).follow(seen, parts(), shrink=0.5)
+    same = (found - wanted).abs().amax(1) < 1e-12
+    assert float(same.double().mean()) > 0.9
+
+
+def test_an_input_that_lies_the_other_way_clears_the_mean() -> None:
+    before = Remembered(torch.tensor([[2.0, 0.0]]), torch.tensor([[8.0]]), torch.tensor([[0.9]]))
+    weight = torch.tensor([0.5, 0.5])
+    after = remembered(torch.tensor([[-1.0, 3.0]]), before, weight, length=8)
+    assert_close(after.mean, [[-1, 3]], atol=1e-6)
+    assert after.count.tolist() == [[1]]
+    assert_close(after.agreement, [[0.2]], atol=1e-6)
+
+
+@settings(max_examples=30, deadline=None)
 @given(cuts=st.lists(st.integers(1, 6), min_size=1, max_size=4), seed=st.integers(0, 99))
-def test_batches_make_no_difference(cuts, seed):
-    count = sum(cuts)
-    stats = source(seed)
-    means, variances = inputs(seed, count)
-    shift = Shift(
-        torch.from_numpy(means).float() - stats.mean, torch.from_numpy(variances).float() - stats.var
-    )
-    memory = StreamMemory(patience=2)
-    whole = Remembered(memory).follow(shift, stats)
-    state, parts = Remembered(memory), []
-    for mean, var in zip(shift.mean.split(cuts), shift.var.split(cuts), strict=True):
-        parts.append(state.follow(Shift(mean, var), stats))
-    assert_close(torch.cat([part.shift.mean for part in parts]), whole.shift.mean, atol=0)
-    assert_close(torch.cat([part.shift.var for part in parts]), whole.shift.var, atol=0)
-    assert_close(torch.cat([part.counts for part in parts]), whole.counts, atol=0)
+def test_batches_make_no_difference(cuts: list[int], seed: int) -> None:
+    seen = stream(seed, sum(cuts))
+    whole, _ = LayerMemory(StreamMemory()).follow(seen, parts(), shrink=0.5)
+    state = LayerMemory(StreamMemory())
+    pieces = [state.follow(part, parts(), shrink=0.5)[0] for part in seen.split(cuts)]
+    assert_close(torch.cat(pieces), whole, atol=0)
 
 
-def test_the_weight_of_many_is_that_of_a_prior_worth_some_inputs():
-    for weight in (0.01, 0.1, 0.4, 1.0):
-        for count in (1, 2, 30):
-            prior = 1 / weight - 1
-            found = weight_of_many(torch.tensor([[weight]]), torch.tensor([[float(count)]]))
-            assert_close(found, [[count / (count + prior)]], atol=1e-6)
-    assert weight_of_many(torch.zeros(1, 1), torch.full((1, 1), 9.0)).item() == 0
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 99), other=st.integers(100, 199))
+def test_streams_in_one_batch_do_not_see_each_other(seed: int, other: int) -> None:
+    both = torch.stack([stream(seed, 12), stream(other, 12)], 1)
+    nothing = torch.zeros(2, 1, dtype=torch.float64)
+    state = Remembered(torch.zeros(2, RANK, dtype=torch.float64), nothing, nothing)
+    found = []
+    for row in both:
+        answer, _, state = filtered_in_stream(row, parts(), state, shrink=0.5, length=8)
+        found.append(answer)
+    for place in range(2):
+        alone, _ = LayerMemory(StreamMemory()).follow(both[:, place], parts(), shrink=0.5)
+        assert_close(torch.stack(found)[:, place], alone, atol=1e-12)
+
+
+def layer(memory: StreamMemory | None) -> AdaptiveNorm2d:
+    norm = AdaptiveNorm2d(CHANNELS, gate=FilterGate(shrink=0.5), memory=memory)
+    into, back, weight = (value.float() for value in parts())
+    norm.into, norm.back, norm.share = 0.3 * into, 0.3 * back, weight
+    return norm
 
 
 @torch.no_grad()
-def test_a_layer_is_plain_at_first_and_after_a_change_and_after_forgetting():
+def test_a_layer_remembers_until_it_is_told_to_forget() -> None:
     torch.manual_seed(0)
-    plain, layer = AdaptiveNorm2d(4), AdaptiveNorm2d(4, memory=StreamMemory(patience=2))
-    bright, dark = 2 + torch.rand(3, 4, 6, 6), -2 - torch.rand(1, 4, 6, 6)
-    assert_close(layer(bright[:1]), plain(bright[:1]), atol=1e-6)
-    with watch(layer) as readings:
-        followed = layer(bright[1:])
-    assert (followed - plain(bright[1:])).abs().max() > 1e-2
-    assert readings[""].weight[1] > readings[""].weight[0] > 0.1 * 0.1
-    assert_close(layer(dark), plain(dark), atol=1e-6)  # lies the other way: forgotten
-    layer(bright)
-    forget(layer)
-    assert_close(layer(bright[:1]), plain(bright[:1]), atol=1e-6)
+    plain, streaming = layer(None), layer(StreamMemory())
+    bright = 2 + torch.rand(12, CHANNELS, 6, 6)
+    assert_close(streaming(bright[:1]), plain(bright[:1]), atol=1e-6)
+    followed = streaming(bright[1:])
+    assert (followed[-1] - plain(bright)[-1]).abs().max() > 1e-2
+    forget(nn.Sequential(streaming))
+    assert_close(streaming(bright[:1]), plain(bright[:1]), atol=1e-6)
 
 
 @pytest.mark.parametrize("length", [0.5, 0, -1, float("nan")])
-def test_a_memory_of_nothing_is_refused(length):
+def test_a_memory_of_nothing_is_refused(length: float) -> None:
     with pytest.raises(SettingError, match="at least one input"):
         StreamMemory(length=length)
 
 
-@pytest.mark.parametrize("patience", [0, float("nan")])
-def test_a_patience_of_less_than_one_input_is_refused(patience):
-    with pytest.raises(SettingError, match="from the first input on or later, got patience="):
-        StreamMemory(patience=patience)
-
-
-def test_a_memory_shorter_than_its_patience_is_used_when_it_is_full():
-    stats = Stats(torch.zeros(1), torch.ones(1))
-    found = Remembered(StreamMemory(length=2, patience=8)).follow(
-        Shift(torch.ones(3, 1), torch.zeros(3, 1)), stats
-    )
-    assert found.counts[:, 0].tolist() == [1, 2, 2]
+def test_gates_without_a_memory_refuse_one() -> None:
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4))
+    with pytest.raises(SettingError, match="paper gate remembers nothing"):
+        leantta.adapt(model, torch.zeros(1, 3, 8, 8), gate="paper", memory=StreamMemory())

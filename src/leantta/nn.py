@@ -17,7 +17,7 @@ from leantta import functional as F
 from leantta.errors import SettingError, UnsupportedModelError
 from leantta.gates.gate import Gate
 from leantta.gates.paper import PaperGate
-from leantta.memory import Remembered, StreamMemory
+from leantta.memory import LayerMemory, StreamMemory
 
 
 class AdaptiveNorm(nn.Module):
@@ -44,6 +44,7 @@ class AdaptiveNorm(nn.Module):
 
         `mixture_variance` adds the variance between source and sample to the blend. `adapt_vectors` lets the
         mean follow samples that have one position per channel; their variance stays the source's in any case.
+        A gate that remembers nothing leaves the `memory` alone.
         """
         super().__init__()
         self.num_features = num_features
@@ -51,7 +52,7 @@ class AdaptiveNorm(nn.Module):
         self.eps = eps
         self.mixture_variance = mixture_variance
         self.adapt_vectors = adapt_vectors
-        self.remembered = None if memory is None else Remembered(memory)
+        self.memory = None if memory is None else LayerMemory(memory)
         self.watcher = None
         self.weight = nn.Parameter(torch.ones(num_features)) if affine else None
         self.bias = nn.Parameter(torch.zeros(num_features)) if affine else None
@@ -68,16 +69,14 @@ class AdaptiveNorm(nn.Module):
                 f"{' or '.join(map(str, self.dims))}, got {tuple(x.shape)}"
             )
         source, gamma, beta = self._values(F.wide(x.dtype))
-        shift, counts = F.shift_of_alive(F.measure(x, source), F.alive(source, self.eps)), None
-        if self.remembered is not None:
-            shift, counts = self.remembered.follow(shift, source)
+        shift = F.shift_of_alive(F.measure(x, source), F.alive(source, self.eps))
         stats, reading = self.gate.statistics(
             shift,
             source,
             self.constants(),
             eps=self.eps,
-            counts=counts,
             mixture_variance=self.mixture_variance,
+            memory=self.memory,
         )
         if not self.adapt_vectors and F.has_one_position(x):
             reading = reading._replace(weight=torch.zeros_like(reading.weight))
@@ -161,8 +160,8 @@ class ChannelAffine(nn.Module):
 def forget(model: nn.Module) -> None:
     """Let every adapting layer of a model forget the inputs it remembers."""
     for module in model.modules():
-        if isinstance(module, AdaptiveNorm) and module.remembered is not None:
-            module.remembered.forget()
+        if isinstance(module, AdaptiveNorm) and module.memory is not None:
+            module.memory.forget()
 
 
 @contextmanager

@@ -176,7 +176,8 @@ def test_a_layer_that_costs_too_much_stays_as_it_is(camera: Disturbances) -> Non
         unsure = Striped(8)
         learn_(unsure, given(pixels(480, seed=7)), torch.arange(480) % CLASSES, steps=8)
     free, bound = (
-        fitted(unsure, given(pixels(240)), camera, gate=FilterGate(budget=budget, shrink=0)) for budget in (1, 0)
+        fitted(unsure, given(pixels(240)), camera, gate=FilterGate(budget=budget, shrink=0))
+        for budget in (1, 0)
     )
     refused = "no: costs too much on clean images"
     assert refused in {row.adapts for row in report_of(bound).layers}

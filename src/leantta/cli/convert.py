@@ -30,6 +30,11 @@ from leantta.progress import Bar
     "--portable", is_flag=True, help="Operators of the ONNX standard only: for OpenVINO and other runtimes."
 )
 @click.option(
+    "--stream",
+    is_flag=True,
+    help="Shift filter: a stream mode in the file, for leantta.load(..., memory=True) and run --memory.",
+)
+@click.option(
     "--input",
     "kind",
     type=click.Choice(["tensor", "image", "waveform"]),
@@ -78,6 +83,7 @@ def convert(
     gate: Gate,
     precision: str,
     portable: bool,
+    stream: bool,
     kind: str,
     observer: str,
     size: str | None,
@@ -107,8 +113,10 @@ def convert(
     """
     from leantta.export.convert import FileOptions
     from leantta.export.request import Request, run_request
+    from leantta.memory import StreamMemory
     from leantta.surgery.adaptation import parse_selector
 
+    memory = StreamMemory() if stream else None
     request = Request(
         model=model,
         weights=weights,
@@ -117,7 +125,13 @@ def convert(
         output=output,
         layers=parse_selector(layers),
         gate=gate,
-        options=FileOptions(precision=precision, portable=portable, input=kind, observer=observer),  # type: ignore[arg-type] # click has checked them
+        options=FileOptions(
+            precision=precision,  # type: ignore[arg-type] # click has checked them
+            portable=portable,
+            input=kind,  # type: ignore[arg-type]
+            observer=observer,  # type: ignore[arg-type]
+            memory=memory,
+        ),
         images=images,
         size=options.height_and_width(size),
         filling=filling,  # type: ignore[arg-type] # click has checked it

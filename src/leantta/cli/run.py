@@ -32,6 +32,7 @@ engine_option = click.option(
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--top", type=click.IntRange(min=1), default=1, show_default=True, help="Best labels to show.")
 @click.option("--explain", is_flag=True, help="Show by layer how far the input is from the training data.")
+@click.option("--memory", is_flag=True, help="Let inputs follow each other: a file converted with --stream.")
 @engine_option
 @click.option("--threads", type=click.IntRange(min=1), help="Threads for one prediction. [default: all]")
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each input.")
@@ -42,6 +43,7 @@ def run(
     paths: tuple[str, ...],
     top: int,
     explain: bool,
+    memory: bool,
     engine: str,
     threads: int | None,
     as_json: bool,
@@ -66,18 +68,20 @@ def run(
       find /data -name '*.png' | leantta run model.onnx -
       leantta run birds.onnx clip.ogg recordings/
       leantta run motion.onnx windows.npz --top 2
+      leantta run camera.onnx night/ --memory
     """
     import numpy as np
 
     from leantta.modalities.kinds import modality_for
     from leantta.runtime.session import load
 
-    with load(model, engine=engine, threads=threads) as session:
+    with load(model, engine=engine, threads=threads, memory=memory) as session:
         reader = modality_for(session.info.input.kind).reader(session.info)
         if explain and not session.info.layers:
             raise SettingError(f"{model} has no distances to explain with: nothing adapts in it.")
         test = session.info.selftest
         session.run(np.zeros(test.shape, test.dtype))  # the first run is slow, and is not counted
+        session.reset()
         sources: Iterator[Source] | list[Source] = _sources(reader, paths)
         if "-" not in paths:
             sources = list(sources)

@@ -18,6 +18,7 @@ from leantta.errors import ArtifactError, SettingError
 from leantta.evaluate.predictor import decided
 from leantta.export.artifact import seal, versions
 from leantta.export.heads import RAW, shift_scale, with_heads, with_raw_distances
+from leantta.export.memory import with_memory
 from leantta.export.preprocessing import with_preprocessing
 from leantta.export.report import Conversion
 from leantta.export.source import Floats, Source, read_source, state_sha256, statistics_of
@@ -29,13 +30,14 @@ from leantta.gates.table import DEFAULT_GATE, gate_of
 from leantta.graph.functions import distances
 from leantta.graph.ir import Array, Graph
 from leantta.graph.run import run_graph
+from leantta.memory import StreamMemory
 from leantta.progress import Progress, silent
 from leantta.quantize.calibrate import Ranges, calibrate
 from leantta.quantize.lowering import InFloat
 from leantta.quantize.nhwc import write_nhwc
 from leantta.quantize.observers import ObserverName, observer_of
 from leantta.quantize.qdq import inlined, write_qdq
-from leantta.runtime.metadata import Info, PlannedLayer, SelfTest, ShiftInfo
+from leantta.runtime.metadata import Info, MemoryInfo, PlannedLayer, SelfTest, ShiftInfo
 from leantta.surgery.adaptation import DEFAULT_LAYERS, Adaptation, Selector
 from leantta.surgery.apply import apply, fit
 from leantta.surgery.layers import unwrap
@@ -64,6 +66,7 @@ class FileOptions:
     portable: bool = False  # operators of the ONNX standard only
     input: InputKind = "tensor"  # "image": uint8 (n, h, w, c); "waveform": (n, samples); the rest is inside
     observer: ObserverName = "minmax"
+    memory: StreamMemory | None = None  # the file has a stream mode, if its gate remembers
 
     def __post_init__(self) -> None:
         """Refuse what does not exist."""
@@ -106,6 +109,8 @@ def convert(
     """
     output, asked = Path(output), gate_of(gate)
     with replacing(output) as part:  # first, so that a bad place shows before the work is done
+        if options.memory is not None and not asked.remembers:
+            raise SettingError(f"the {asked.name} gate remembers nothing, so its file has no stream mode")
         source = read_source(calibration, statistics_of(mean, std), sound, options.input)
         adapted = adapt_source(model, source.inputs, layers, asked, progress, source.disturbances())
         traced = trace_adapted(adapted.model, adapted.plan, source.inputs, CHECKED, progress("trace"))
@@ -132,6 +137,7 @@ def convert(
             ranges={key: (_short(low), _short(high)) for key, (low, high) in quantized.ranges.spans.items()},
             selftest=checked.selftest,
             versions=versions(),
+            memory=checked.memory,
         )
         raw = seal(checked.graph, info)
         part.write_bytes(raw)
@@ -223,6 +229,7 @@ class Checked:
     difference: float
     agreement: float
     selftest: SelfTest
+    memory: MemoryInfo | None  # None: it has no stream mode
 
 
 def check(
@@ -238,12 +245,15 @@ def check(
     Raises:
         ArtifactError: they differ by more than rounding explains.
     """
-    shift = None
+    shift = remembered = None
     if traced.layers:
         graph = with_raw_distances(graph)
         scale = shift_scale(run_graph(graph, source.fed(), [RAW], progress=progress("shift"))[0])
         graph = with_heads(graph, gate, scale)
         shift = ShiftInfo(scale.middle, scale.limit, len(source.given))
+    if traced.layers and options.memory is not None and gate.remembers:
+        graph, size = with_memory(graph, options.memory)
+        remembered = MemoryInfo(size, options.memory.length)
     if options.portable:
         graph = inlined(graph)
     wanted = traced.scores
@@ -267,6 +277,7 @@ def check(
         difference=difference,
         agreement=float((decided(scores) == decided(wanted)).mean()),
         selftest=SelfTest.of(given, logits, TOLERANCE[options.precision] * max(peak, 1e-3)),
+        memory=remembered,
     )
 
 

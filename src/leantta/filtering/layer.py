@@ -5,8 +5,9 @@ the model so far. The filter should answer what brings the disturbed image to wh
 
     t_var  = f_var - f0_var
     t_mean = f_mean - f0_mean * exp(t_var / 2)
-    A = argmin E |f A - t|^2 + ridge * SUM_j E[f_j^2] |A_j|^2         clean images weigh a quarter, copies the rest
+    A = argmin E |f A - t|^2 + ridge * SUM_j E[f_j^2] |A_j|^2
 
+Clean images weigh a quarter, copies the rest.
 The distance S leaves clean images alone (see `leantta.gates.filter`), so few of them are enough here.
 Only E[f f^T] and E[f t^T] are needed, as sums in float64, once for each kind of disturbance so that it can
 be left out. Where there are few images for so many features, the ridge grows by features / images: A shrinks

@@ -176,8 +176,8 @@ class Search:
             notes.append("No layer helps on images that it was not fitted on, so nothing adapts.")
         if len(self.groups[FITTING].inputs) < USUAL:
             notes.append(
-                f"{len(self.groups[FITTING].inputs)} images to fit on are few, so filters are shrunk; some hundreds "
-                "more would help."
+                f"{len(self.groups[FITTING].inputs)} images to fit on are few, so filters are shrunk; "
+                "some hundreds more would help."
             )
         return tuple(notes)
 

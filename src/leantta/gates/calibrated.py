@@ -127,15 +127,13 @@ class CalibratedGate(Gate):
         progress(len(PARTS), len(PARTS))
         return Fitted(tried, spreads)
 
-    def reading(
-        self, shift: Shift, source: Stats, constants: Mapping[str, Tensor], counts: Tensor | None
-    ) -> Reading:
+    def reading(self, shift: Shift, source: Stats, constants: Mapping[str, Tensor]) -> Reading:
         """Return D, about 1 for source-like inputs, and the weight of each input."""
         from leantta.functional import Spread, calibrated_gate
 
         del source
         spread = Spread(constants["mean_spread"], constants["var_spread"])
-        return calibrated_gate(shift, spread, floor=self.floor, ceiling=self.ceiling, counts=counts)
+        return calibrated_gate(shift, spread, floor=self.floor, ceiling=self.ceiling)
 
     def attributes(self) -> dict[str, float]:
         """Return what the weight is made of."""

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING
 from leantta.gates.gate import Gate, Operator, setting
 from leantta.gates.paper import PaperGate
 from leantta.gates.source import Fitted, Source
+from leantta.memory import AGREEMENT_OVER, BEFORE, DOUBT, FULL_AGREEMENT, LEAST_AGREEMENT, NOW
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from leantta.functional import Reading, Shift, Stats
+    from leantta.memory import LayerMemory
 
 FEATURES = """
     unit = Constant <value_float = 1.0> ()
@@ -44,9 +46,112 @@ ANSWER = """
     part = Relu (rest)
     shown = Mul (part, seen)
     answer = MatMul (shown, back)
+"""
+LIMITS = """
     low_answer = Constant <value_float = -3.0> ()
     high_answer = Constant <value_float = 3.0> ()
 """
+STREAM_ANSWER = f"""
+    directions = MatMul (features, into)
+    seen = Flatten <axis = 1> (directions)
+    columns = Constant <value_ints = [1]> ()
+    first = Constant <value_ints = [0]> ()
+    at_count = Constant <value_ints = [-2]> ()
+    at_agreement = Constant <value_ints = [-1]> ()
+    end = Constant <value_ints = [1000000]> ()
+    mean_before = Slice (before, first, at_count, columns)
+    count_before = Slice (before, at_count, at_agreement, columns)
+    agreement_before = Slice (before, at_agreement, end, columns)
+    zero = Constant <value_float = 0.0> ()
+    least_total = Constant <value_float = 1e-30> ()
+    squares_before = Mul (mean_before, mean_before)
+    size = MatMul (squares_before, weight)
+    safe_size = Max (size, least_total)
+    products = Mul (seen, mean_before)
+    common = MatMul (products, weight)
+    ratio_of_both = Div (common, safe_size)
+    least_agreement = Constant <value_float = -1.0> ()
+    near_ratio = Clip (ratio_of_both, least_agreement, unit)
+    has_memory = Cast <to = 9> (count_before)
+    agrees = Where (has_memory, near_ratio, zero)
+    change = Sub (agrees, agreement_before)
+    over = Constant <value_float = {AGREEMENT_OVER}> ()
+    step = Div (change, over)
+    new_agreement = Add (agreement_before, step)
+    doubt = Constant <value_float = {DOUBT}> ()
+    doubted = Min (new_agreement, doubt)
+    is_against = Less (agrees, zero)
+    agreement = Where (is_against, doubted, new_agreement)
+    kept_count = Where (is_against, zero, count_before)
+    more = Add (kept_count, unit)
+    length_value = Constant <value_float: float = @length> ()
+    count = Min (more, length_value)
+    way = Sub (seen, mean_before)
+    part_of_way = Div (way, count)
+    mean_after = Add (mean_before, part_of_way)
+    after = Concat <axis = 1> (mean_after, count, agreement)
+    squares = Mul (seen, seen)
+    total = MatMul (squares, weight)
+    squares_after = Mul (mean_after, mean_after)
+    size_after = MatMul (squares_after, weight)
+    total_of_mean = Mul (count, size_after)
+    shrink_value = Constant <value_float: float = @shrink> ()
+    safe_total = Max (total, least_total)
+    lost = Div (shrink_value, safe_total)
+    rest = Sub (unit, lost)
+    part = Relu (rest)
+    safe_total_of_mean = Max (total_of_mean, least_total)
+    lost_of_mean = Div (shrink_value, safe_total_of_mean)
+    rest_of_mean = Sub (unit, lost_of_mean)
+    part_of_mean = Relu (rest_of_mean)
+    alone = Mul (part, seen)
+    now = Constant <value_float = {NOW}> ()
+    before_weight = Constant <value_float = {BEFORE}> ()
+    of_now = Mul (now, seen)
+    of_before = Mul (before_weight, mean_after)
+    sum_of_both = Add (of_now, of_before)
+    together = Mul (part_of_mean, sum_of_both)
+    lowest = Constant <value_float = {LEAST_AGREEMENT}> ()
+    room = Constant <value_float = {FULL_AGREEMENT - LEAST_AGREEMENT}> ()
+    above = Sub (agreement, lowest)
+    share = Div (above, room)
+    trust = Clip (share, zero, unit)
+    further = Sub (together, alone)
+    trusted = Mul (trust, further)
+    shown = Add (alone, trusted)
+    flat_answer = MatMul (shown, back)
+    as_seen = Shape (features)
+    answer = Reshape (flat_answer, as_seen)
+"""
+
+
+def _operator(name: str, answer: str, *, streams: bool) -> Operator:
+    return Operator(
+        name=name,
+        constants=("into", "back", "weight"),
+        streams=streams,
+        in_float=f"""{FEATURES}
+    means = Squeeze (mean, positions)
+    logs = Squeeze (log_var, positions)
+    features = Concat <axis = 1> (means, logs)
+    {answer}{LIMITS}
+    mean_part, log_part = Split <axis = 1, num_outputs = 2> (answer)
+    moved_mean = Unsqueeze (mean_part, positions)
+    near = Clip (log_part, low_answer, high_answer)
+    growth = Exp (near)
+    new_var = Unsqueeze (growth, positions)
+""",
+        in_int8=f"""{FEATURES}
+    features = Concat <axis = -1> (mean, log_var)
+    {answer}{LIMITS}
+    moved_mean, log_part = Split <axis = -1, num_outputs = 2> (answer)
+    near = Clip (log_part, low_answer, high_answer)
+    new_var = Exp (near)
+""",
+        after="",
+        new_var="",
+        moved_mean="",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,31 +184,8 @@ class FilterGate(Gate):
     needs_images = True
     images = 1000
     constants = ("into", "back", "share")
-    operator = Operator(
-        name="FilterNorm",
-        constants=("into", "back", "weight"),
-        in_float=f"""{FEATURES}
-    means = Squeeze (mean, positions)
-    logs = Squeeze (log_var, positions)
-    features = Concat <axis = 1> (means, logs)
-    {ANSWER}
-    mean_part, log_part = Split <axis = 1, num_outputs = 2> (answer)
-    moved_mean = Unsqueeze (mean_part, positions)
-    near = Clip (log_part, low_answer, high_answer)
-    growth = Exp (near)
-    new_var = Unsqueeze (growth, positions)
-""",
-        in_int8=f"""{FEATURES}
-    features = Concat <axis = -1> (mean, log_var)
-    {ANSWER}
-    moved_mean, log_part = Split <axis = -1, num_outputs = 2> (answer)
-    near = Clip (log_part, low_answer, high_answer)
-    new_var = Exp (near)
-""",
-        after="",
-        new_var="",
-        moved_mean="",
-    )
+    operator = _operator("FilterNorm", ANSWER, streams=False)
+    stream_operator = _operator("StreamFilterNorm", STREAM_ANSWER, streams=True)
 
     def described(self, asked: Gate) -> str:
         """Return what the filter may cost."""
@@ -138,15 +220,19 @@ class FilterGate(Gate):
         constants: Mapping[str, Tensor],
         *,
         eps: float,
-        counts: Tensor | None,
         mixture_variance: bool,
+        memory: LayerMemory | None = None,
     ) -> tuple[Stats, Reading]:
         """Return the source statistics moved by the part of the shift that the filter sees."""
         from leantta.functional import Filter, features, filtered, moved
 
-        del counts, mixture_variance
+        del mixture_variance
         parts = Filter(*(constants[name].to(shift.mean.dtype) for name in self.constants))
-        answer, reading = filtered(features(shift, source, eps), parts, shrink=self.shrink)
+        seen = features(shift, source, eps)
+        if memory is None:
+            answer, reading = filtered(seen, parts, shrink=self.shrink)
+        else:
+            answer, reading = memory.follow(seen, parts, shrink=self.shrink)
         return moved(source, answer, eps), reading
 
     def attributes(self) -> dict[str, float]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from leantta.functional import Reading, Shift, Stats
+    from leantta.memory import LayerMemory
 
 AnyGate = TypeVar("AnyGate", bound="Gate")
 
@@ -76,6 +77,7 @@ class Operator:
     moved_mean: str = """
     moved_mean = Mul (weight, mean)
 """
+    streams: bool = False  # it has one more input `before`, (n, k), and must set `after`: what it remembers
     shown: str = """
     distance = Identity (raw)
 """  # from the raw distances of all layers to those that the file shows
@@ -108,6 +110,7 @@ class Gate:
     images: ClassVar[int] = 512  # how many of them are usual
     constants: ClassVar[tuple[str, ...]] = ()  # what it keeps for each layer, as buffers of these names
     operator: ClassVar[Operator]
+    stream_operator: ClassVar[Operator | None] = None  # that with a memory, of a gate that can use one
 
     def __post_init__(self) -> None:
         """Refuse values out of range."""
@@ -115,6 +118,11 @@ class Gate:
             value = getattr(self, each.name)
             if value is not None and not each.least <= value <= each.most:
                 raise SettingError(f"{each.key} must lie in [{each.least:g}, {each.most:g}], got {value!r}")
+
+    @property
+    def remembers(self) -> bool:
+        """Whether it can use what a layer remembers of a stream."""
+        return self.stream_operator is not None
 
     @classmethod
     def known(cls) -> tuple[Setting, ...]:
@@ -169,15 +177,13 @@ class Gate:
         del source
         return Fitted(self, {})
 
-    def reading(
-        self, shift: Shift, source: Stats, constants: Mapping[str, Tensor], counts: Tensor | None
-    ) -> Reading:
-        """Return the distance of each input and the weight that one such input has, each (n, 1).
+    def reading(self, shift: Shift, source: Stats, constants: Mapping[str, Tensor]) -> Reading:
+        """Return the distance of each input and the weight that it has, each (n, 1).
 
-        `constants` are the layer's. Where `shift` is the mean of several inputs, `counts` (n, 1) says of how
-        many. In dead channels (see `leantta.functional.alive`) the shift is zero, and `source.var` may be.
+        `constants` are the layer's. In dead channels (see `leantta.functional.alive`) the shift is zero, and
+        `source.var` may be.
         """
-        del shift, source, constants, counts
+        del shift, source, constants
         raise SettingError(f"the {self.name} gate is not known here, so no layer can follow it")
 
     def between(self, weight: Tensor) -> Tensor:
@@ -191,21 +197,20 @@ class Gate:
         constants: Mapping[str, Tensor],
         *,
         eps: float,
-        counts: Tensor | None,
         mixture_variance: bool,
+        memory: LayerMemory | None = None,
     ) -> tuple[Stats, Reading]:
         """Return the statistics (n, c) to normalise each input with, and what the gate saw and decided.
 
         They are blended by the weight of `reading`. A gate that does otherwise has its own, and may need the
         BatchNorm's `eps`; it must leave dead channels (see `leantta.functional.alive`) at the source's.
-        `mixture_variance` adds the variance between source and input.
+        `mixture_variance` adds the variance between source and input. A gate that `remembers` may be given
+        the `memory` of the layer.
         """
-        from leantta.functional import blend, weight_of_many
+        from leantta.functional import blend
 
-        del eps  # both parts of a blend have it
-        reading = self.reading(shift, source, constants, counts)
-        if counts is not None:
-            reading = reading._replace(weight=weight_of_many(reading.weight, counts))
+        del eps, memory  # both parts of a blend have eps
+        reading = self.reading(shift, source, constants)
         between = self.between(reading.weight) if mixture_variance else None
         return blend(source, shift, reading.weight, between), reading
 

@@ -62,13 +62,11 @@ class PaperGate(Gate):
 """,
     )
 
-    def reading(
-        self, shift: Shift, source: Stats, constants: Mapping[str, Tensor], counts: Tensor | None
-    ) -> Reading:
+    def reading(self, shift: Shift, source: Stats, constants: Mapping[str, Tensor]) -> Reading:
         """Return the distance, which saturates at 1, and the weight of each input."""
         from leantta.functional import paper_gate
 
-        del constants, counts
+        del constants
         return paper_gate(shift, source, tau=self.tau, lam=self.lam)
 
     def between(self, weight: Tensor) -> Tensor:

@@ -112,8 +112,8 @@ def _shift(opening: str, has_dead: bool) -> str:
 def _float_function(operator: Operator, attributes: Sequence[str], *, has_dead: bool) -> onnx.FunctionProto:
     opening = _shift(_OPEN_FLOAT, has_dead)
     parts = (opening, operator.in_float, *_normalizing(operator, _CLOSE_FLOAT), _END_FLOAT)
-    inputs = ("u", "positions", *SHARED, *operator.constants)
-    return _function(operator.name, attributes, inputs, "y, distance", *parts)
+    inputs = ["u", "positions", *SHARED, *operator.constants]
+    return _function(operator.name, attributes, *_ends(operator, inputs), *parts)
 
 
 def _int8_function(
@@ -131,7 +131,14 @@ def _int8_function(
         parts.append(_HARD_SWISH.format(end))
         end = "active"
     name = int8_name(operator.name, adds=adds, hard_swish=hard_swish)
-    return _function(name, attributes, inputs, "y, distance", *parts, _END_INT8.format(end))
+    return _function(name, attributes, *_ends(operator, inputs), *parts, _END_INT8.format(end))
+
+
+def _ends(operator: Operator, inputs: Sequence[str]) -> tuple[list[str], str]:
+    """Return inputs and outputs of a form; one with a memory takes and returns it, as the last of each."""
+    if operator.streams:
+        return [*inputs, "before"], "y, distance, after"
+    return [*inputs], "y, distance"
 
 
 def _normalizing(operator: Operator, close: str) -> tuple[str, ...]:
@@ -152,9 +159,16 @@ SHARED = ("gamma", "beta", "ratio")
 """What every layer has per channel; the constants of its gate come behind, in the order of the operator's."""
 
 
+LENGTH = "length"
+"""The attribute of a form with a memory that says how many inputs it counts for, at most."""
+
+
 def functions_of(gate: Gate, *, has_dead: bool = False) -> Mapping[str, onnx.FunctionProto]:
     """Return all forms of a gate's operator by name, the float form first; with or without dead channels."""
-    return _forms(gate.operator, tuple(gate.attributes()), has_dead)
+    forms = _forms(gate.operator, tuple(gate.attributes()), has_dead)
+    if gate.stream_operator is None:
+        return forms
+    return {**forms, **_forms(gate.stream_operator, (*gate.attributes(), LENGTH), has_dead)}
 
 
 @cache

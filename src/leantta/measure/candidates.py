@@ -33,8 +33,9 @@ class PlainOnnxRuntime(PortableOnnxRuntime):
             raise SettingError(f"{path} has {len(self.inputs)} inputs; files with one can be measured.")
         self._input = self.inputs[0].name
 
-    def run(self, images: Array) -> dict[str, Array]:
-        """Return each output by its name."""
+    def run(self, images: Array, memory: Array | None = None) -> dict[str, Array]:
+        """Return each output by its name; such a file remembers nothing."""
+        del memory
         return dict(zip(self._names, self._session.run(self._names, {self._input: images}), strict=True))
 
 

@@ -15,7 +15,10 @@ from leantta.runtime.kernel import register, say_once
 INPUT = "input"
 """The name of the one input of a model of ours."""
 
-OUTPUTS = ("logits", "distance", "shift")
+MEMORY, NEXT_MEMORY = "memory", "memory_next"
+"""What the layers of a model with a stream mode remembered, an input that may be left out; and an output."""
+
+OUTPUTS = ("logits", "distance", "shift", NEXT_MEMORY)
 """The names of its outputs."""
 
 Array = NDArray[Any]
@@ -89,11 +92,12 @@ class OnnxRuntime:
             say_once(f"{self._path} does not fit it: {refused}")
         return session
 
-    def run(self, images: Array) -> dict[str, Array]:
-        """Return each output by its name."""
+    def run(self, images: Array, memory: Array | None = None) -> dict[str, Array]:
+        """Return each output by its name; `memory` (n, k) is what a stream left, of a model that has one."""
         session = _open(self._session, self._path)
+        fed = {INPUT: images} if memory is None else {INPUT: images, MEMORY: memory}
         try:
-            arrays = session.run(self._names, {INPUT: images})
+            arrays = session.run(self._names, fed)
         except self._failures as e:
             raise ArtifactError(f"ONNX Runtime cannot run {self._path}: {_one_line(e)}") from e
         return dict(zip(self._names, arrays, strict=True))

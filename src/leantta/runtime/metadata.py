@@ -71,6 +71,13 @@ class ShiftInfo(NamedTuple):
     images: int
 
 
+class MemoryInfo(NamedTuple):
+    """What the layers of a file with a stream mode remember."""
+
+    size: int  # numbers, of all layers together
+    length: float  # inputs that they count for, at most
+
+
 class SelfTest(NamedTuple):
     """A stored input and the logits that the model gave for it when it was made."""
 
@@ -131,6 +138,7 @@ class Info:
     ranges: Mapping[str, tuple[float, float]] = field(repr=False)
     selftest: SelfTest = field(repr=False)
     versions: Mapping[str, str]
+    memory: MemoryInfo | None = None  # None: it has no stream mode
     format: int = FORMAT
 
     def label(self, index: int) -> str:
@@ -155,7 +163,10 @@ def write_info(info: Info) -> str:
         "plan": [row._asdict() for row in info.plan],
         "shift": info.shift and info.shift._asdict(),
         "selftest": selftest,
+        "memory": info.memory and info.memory._asdict(),
     }
+    if info.memory is None:
+        del told["memory"]  # as in files that were made before there was one
     return json.dumps(told, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -210,6 +221,7 @@ def read_info(container: Container) -> Info:
         ranges=_ranges(fields.inner("ranges")),
         selftest=_selftest(fields.inner("selftest"), inputs, outputs),
         versions={key: versions.text(key) for key in versions.values},
+        memory=_memory(fields.inner("memory")) if layers and "memory" in fields.values else None,
     )
 
 
@@ -265,6 +277,13 @@ def _gate(part: Fields) -> Gate:
 
 def _shift(part: Fields) -> ShiftInfo:
     return ShiftInfo(part.number("middle"), part.number("limit"), part.whole("images", least=1))
+
+
+def _memory(part: Fields) -> MemoryInfo:
+    length = part.number("length")
+    if length < 1:
+        raise part.wrong("length", "1 or more")
+    return MemoryInfo(part.whole("size", least=1), length)
 
 
 def _ranges(part: Fields) -> Mapping[str, tuple[float, float]]:

@@ -4,13 +4,15 @@
         print(session.predict_one(image).label)
 
 Every input adapts the model for itself alone, so a session has no state: it may be used from several threads
-at once, and the same input gives the same answer in any order and any company.
+at once, and the same input gives the same answer in any order and any company. The exception is asked for:
+`load(..., memory=True)` remembers the inputs before, of one stream or of several by name.
 """
 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from os import PathLike
+from threading import Lock
 from types import TracebackType
 from typing import Any
 
@@ -19,7 +21,7 @@ import numpy.typing as npt
 
 from leantta.errors import ArtifactError, SettingError
 from leantta.runtime.container import check_crc, read_container
-from leantta.runtime.engines import Engine, open_engine
+from leantta.runtime.engines import NEXT_MEMORY, Engine, OnnxRuntime, open_engine
 from leantta.runtime.inputs import prepare, single
 from leantta.runtime.metadata import Info, read_info
 from leantta.runtime.signature import check_signature
@@ -53,13 +55,22 @@ class Prediction:
 class Session:
     """A loaded model. Made by `load`; a `Predictor` of the evaluation."""
 
-    stateless = True
+    def __init__(self, engine: Engine, info: Info, name: str, *, memory: bool = False) -> None:
+        """Take a loaded engine whose inputs and outputs are those of `info`; `name` is for messages.
 
-    def __init__(self, engine: Engine, info: Info, name: str) -> None:
-        """Take a loaded engine whose inputs and outputs are those of `info`; `name` is for messages."""
+        Raises:
+            SettingError: a `memory` is asked for, and the file has no stream mode or the engine none.
+        """
+        if memory and info.memory is None:
+            raise SettingError(f"{name} has no stream mode. Convert the model with --stream.")
+        if memory and not isinstance(engine, OnnxRuntime):
+            raise SettingError(f"only ONNX Runtime runs the stream mode of {name}; leave engine= out.")
         self.info = info
         self.name = name
+        self.stateless = not memory
         self._engine: Engine | None = engine
+        self._streams: dict[str, Floats] = {}  # what the layers remember of each
+        self._following = Lock()  # inputs of a stream come one after the other
 
     def __repr__(self) -> str:
         """Return what it is, in one line."""
@@ -67,11 +78,12 @@ class Session:
         closed = ", closed" if self._engine is None else ""
         return f"<Session {self.name}: {self.info.model} {self.info.precision}, {adapts}{closed}>"
 
-    def run(self, images: npt.ArrayLike) -> Outputs:
+    def run(self, images: npt.ArrayLike, *, stream: str = "") -> Outputs:
         """Return all that the model says of a batch.
 
         Images are uint8 (n, h, w, c), or float (n, c, h, w) between 0 and 1; a model that is not for images
-        takes float32 (n, *shape), a signal such as that of a motion sensor in its own unit.
+        takes float32 (n, *shape), a signal such as that of a motion sensor in its own unit. With a memory
+        they follow each other, and those that came before in the `stream` of that name.
 
         Raises:
             DataError: the model does not take them; the message says why.
@@ -82,7 +94,10 @@ class Session:
             raise SettingError(f"the session of {self.name} is closed. Load the model again.")
         inputs = prepare(images, self.info.input)
         started = time.perf_counter()
-        results = engine.run(inputs)
+        if isinstance(engine, OnnxRuntime) and not self.stateless:
+            results = self._follow(engine, inputs, stream)
+        else:
+            results = engine.run(inputs)
         latency_ms = (time.perf_counter() - started) * 1000
         adapts, count = bool(self.info.layers), len(inputs)
         outputs = Outputs(
@@ -99,18 +114,30 @@ class Session:
                 raise ArtifactError(f"{self.name} gave {output} of shape {given}, not {shape}.")
         return outputs
 
-    def predict(self, images: npt.ArrayLike) -> Floats:
-        """Return the logits of a batch, (n, k); `run` says what is taken and raised."""
-        return self.run(images).logits
+    def _follow(
+        self, engine: OnnxRuntime, inputs: npt.NDArray[Any], stream: str
+    ) -> dict[str, npt.NDArray[Any]]:
+        """Run inputs one after the other, each with what the one before left."""
+        with self._following:
+            memory, parts = self._streams.get(stream), []
+            for place in range(len(inputs)):
+                parts.append(engine.run(inputs[place : place + 1], memory))
+                memory = parts[-1][NEXT_MEMORY]
+            self._streams[stream] = parts[-1][NEXT_MEMORY]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
-    def predict_one(self, image: npt.ArrayLike) -> Prediction:
+    def predict(self, images: npt.ArrayLike, *, stream: str = "") -> Floats:
+        """Return the logits of a batch, (n, k); `run` says what is taken and raised."""
+        return self.run(images, stream=stream).logits
+
+    def predict_one(self, image: npt.ArrayLike, *, stream: str = "") -> Prediction:
         """Return what the model says of one image: uint8 (h, w, c), or float (c, h, w) between 0 and 1.
 
         Raises:
             DataError: the model does not take it; the message says why.
             ArtifactError: the model's logits are not finite.
         """
-        outputs = self.run(single(image, self.info.input))
+        outputs = self.run(single(image, self.info.input), stream=stream)
         logits = outputs.logits[0]
         if not np.isfinite(logits).all():
             raise ArtifactError(
@@ -151,8 +178,13 @@ class Session:
         assert distances is not None  # as it adapts
         return {layer: distances[:, i] for i, layer in enumerate(self.info.layers)}
 
-    def reset(self) -> None:
-        """Do nothing: there is no state."""
+    def reset(self, stream: str | None = None) -> None:
+        """Forget the inputs of the stream of that name, or of all; without a memory nothing is kept."""
+        with self._following:
+            if stream is None:
+                self._streams.clear()
+            else:
+                self._streams.pop(stream, None)
 
     def close(self) -> None:
         """Give back the model's memory; a closed session cannot predict. Closing twice is fine."""
@@ -183,16 +215,18 @@ def load(
     engine: str = "onnxruntime",
     threads: int | None = None,
     providers: Sequence[str] | None = None,
+    memory: bool = False,
 ) -> Session:
     """Return a session of the model file at `path`, after checking the file.
 
     `threads` is how many compute one prediction (default: the engine's choice); `providers` are those of ONNX
-    Runtime (default: the CPU).
+    Runtime (default: the CPU). With `memory`, the layers remember the inputs before (see `Session.run`).
 
     Raises:
         MissingFileError: there is nothing at `path`.
         ArtifactError: the file is damaged, not ours, too new, or nothing that the engine can run.
-        SettingError: there is no such engine or provider, or `threads` is below 1.
+        SettingError: there is no such engine or provider, `threads` is below 1, or a memory is asked for and
+            the file has no stream mode.
         MissingExtraError: the engine is not installed.
     """
     container = read_container(path)
@@ -200,7 +234,7 @@ def load(
     info = read_info(container)
     opened = open_engine(engine, container.path, threads=threads, providers=providers)
     check_signature(opened, info, container.path)
-    return Session(opened, info, container.path)
+    return Session(opened, info, container.path, memory=memory)
 
 
 def probabilities(logits: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """Whether a loaded model has the inputs and outputs that its metadata promises."""
 
 from leantta.errors import ArtifactError
-from leantta.runtime.engines import INPUT, Engine, Port
+from leantta.runtime.engines import INPUT, NEXT_MEMORY, Engine, Port
 from leantta.runtime.metadata import Info
 
 
@@ -18,11 +18,14 @@ def expected_outputs(info: Info) -> tuple[Port, ...]:
     logits = Port("logits", "float32", (None, info.outputs))
     if not info.layers:
         return (logits,)
-    return (
+    ports = (
         logits,
         Port("distance", "float32", (None, len(info.layers))),
         Port("shift", "float32", (None,)),
     )
+    if info.memory is None:
+        return ports
+    return (*ports, Port(NEXT_MEMORY, "float32", (None, info.memory.size)))
 
 
 def check_signature(engine: Engine, info: Info, name: str) -> None:

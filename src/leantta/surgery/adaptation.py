@@ -42,6 +42,13 @@ class Adaptation:
     adapt_vectors: bool = False  # samples with one position per channel move the mean, too
     memory: StreamMemory | None = None  # remember the inputs before; without, a call leaves no trace
 
+    def __post_init__(self) -> None:
+        """Refuse a memory that the gate cannot use."""
+        if self.memory is not None and not self.gate.remembers:
+            raise SettingError(
+                f'the {self.gate.name} gate remembers nothing. The shift filter does: gate="filter"'
+            )
+
 
 def select(selector: Selector, layers: Sequence[str]) -> list[str]:
     """Return the layers that the selector means; `layers` are in execution order.

@@ -111,7 +111,8 @@ def fit(
     )
     gate, constants, report = asked.gate.fit(source)
     rows = tuple(_left_out(row) if _is_left_out(row, gate, constants) else row for row in plan.rows)
-    return replace(plan, rows=rows, adaptation=replace(asked, gate=gate), constants=constants, report=report)
+    found = replace(asked, gate=gate, memory=asked.memory if gate.remembers else None)
+    return replace(plan, rows=rows, adaptation=found, constants=constants, report=report)
 
 
 def _is_left_out(row: Row, gate: Gate, constants: Constants) -> bool:

@@ -74,9 +74,10 @@ EAGER = TableRow(
 FILTER = TableRow(label="LeanTTA, shift filter", variant="batch 1", method="leantta:half:filter", new=True)
 FILTER_INT8 = TableRow(label="LeanTTA, shift filter", variant="int8", method="int8:half:filter", new=True)
 REMEMBERING = TableRow(
-    label="LeanTTA, calibrated gate, stream mode",
+    label="LeanTTA, shift filter, stream mode",
     variant="batch 1",
-    method="leantta:sixteen:calibrated:memory",
+    method="leantta:half:filter:memory",
+    new=True,
 )
 
 BASELINES: Mapping[str, str] = {
