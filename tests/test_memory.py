@@ -95,7 +95,7 @@ def test_an_input_that_lies_the_other_way_clears_the_mean() -> None:
     weight = torch.tensor([0.5, 0.5])
     after = remembered(torch.tensor([[-1.0, 3.0]]), before, weight, length=8)
     assert_close(after.mean, [[-1, 3]], atol=1e-6)
-    assert after.count.tolist() == [[1]]
+    assert after.inputs.tolist() == [[1]]
     assert_close(after.agreement, [[0.2]], atol=1e-6)
 
 

@@ -65,7 +65,7 @@ class Remembered(NamedTuple):
     """What the shift filter of a layer remembers of a stream; one row per stream, r is the filter's rank."""
 
     mean: Tensor  # (n, r): running mean of z
-    count: Tensor  # (n, 1): inputs that it counts for
+    inputs: Tensor  # (n, 1): how many it counts for
     agreement: Tensor  # (n, 1): how far inputs were what the mean before them let expect, from -1 to 1
 
 
@@ -188,15 +188,15 @@ def remembered(along: Tensor, before: Remembered, weight: Tensor, *, length: flo
 
     >>> nothing = Remembered(torch.zeros(1, 1), torch.zeros(1, 1), torch.zeros(1, 1))
     >>> remembered(torch.tensor([[2.0]]), nothing, torch.ones(1), length=8)
-    Remembered(mean=tensor([[2.]]), count=tensor([[1.]]), agreement=tensor([[0.]]))
+    Remembered(mean=tensor([[2.]]), inputs=tensor([[1.]]), agreement=tensor([[0.]]))
     """
     size = (before.mean.square() @ weight).unsqueeze(1)
     agrees = ((along * before.mean) @ weight).unsqueeze(1) / size.clamp_min(SMALLEST)
-    agrees = torch.where(before.count > 0, agrees.clamp(-1, 1), 0)
+    agrees = torch.where(before.inputs > 0, agrees.clamp(-1, 1), 0)
     agreement = before.agreement + (agrees - before.agreement) / AGREEMENT_OVER
     is_against = agrees < 0
     agreement = torch.where(is_against, agreement.clamp_max(DOUBT), agreement)
-    count = (torch.where(is_against, 0, before.count) + 1).clamp_max(length)
+    count = (torch.where(is_against, 0, before.inputs) + 1).clamp_max(length)
     return Remembered(before.mean + (along - before.mean) / count, count, agreement)
 
 
@@ -214,7 +214,7 @@ def filtered_in_stream(
     after = remembered(along, before, parts.weight, length=length)
     distance, of_mean = ((z.square() @ parts.weight).unsqueeze(1) for z in (along, after.mean))
     weight, weight_of_mean = (
-        (1 - shrink / size.clamp_min(SMALLEST)).clamp_min(0) for size in (distance, after.count * of_mean)
+        (1 - shrink / size.clamp_min(SMALLEST)).clamp_min(0) for size in (distance, after.inputs * of_mean)
     )
     trust = ((after.agreement - LEAST_AGREEMENT) / (FULL_AGREEMENT - LEAST_AGREEMENT)).clamp(0, 1)
     alone, together = weight * along, weight_of_mean * (NOW * along + BEFORE * after.mean)
