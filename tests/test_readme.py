@@ -192,7 +192,7 @@ def test_the_summary_of_the_results_is_made_from_records():
 
 @pytest.mark.parametrize(
     ("script", "page"),
-    [("tune_gate.py", "method.md"), ("tune_memory.py", "method.md"), ("tune_sound.py", "results/sound.md")],
+    [("tune_gate.py", "method.md"), ("tune_sound.py", "results/sound.md")],
 )
 def test_what_was_tried_before_choosing_is_made_from_records(script, page):
     shown = (CHECKOUT / "docs" / page).read_text()

@@ -1,6 +1,7 @@
-"""The demo: ResNet18 on clean and corrupted images, without and with LeanTTA and as one int8 file."""
+"""The demo: ResNet18 on corrupted images with nothing, the paper's method, ours, and as one int8 file."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from leantta.evaluate.metrics import by_family, paired_difference
 from leantta.evaluate.predictor import Predictor
 from leantta.evaluate.record import Record
 from leantta.export.convert import convert
+from leantta.export.report import Conversion
 from leantta.files import replacing
 from leantta.methods.method import TorchPredictor
 from leantta.methods.parse import parse_method
@@ -59,33 +61,39 @@ def run_demo(
         LeanTTAError: the sample or the checkpoint is not there, or the page cannot be written.
     """
     file = output.with_suffix(".onnx")
-    study = Study(
-        model=MODEL,
-        dataset=DATASET,
-        images=images or CIFAR10_SAMPLE,
-        weights=weights,
-        streams=("clean", "abrupt"),
-        methods=(parse_method("none"), parse_method("leantta", Adaptation(layers=layers)), file),
-        seeds=(SEED,),
-        per_cell=per_cell,
-        clean_images=10 * per_cell,
-    )
+    images = images or CIFAR10_SAMPLE
     with replacing(output) as part:  # first, so that a bad place shows before the work is done
-        _convert(study, layers, file, progress)
+        done = _convert(images, weights, layers, file, progress)
+        ours = parse_method("leantta:filter", Adaptation(layers=layers))
+        fitted = replace(ours, build=lambda subject: subject.predictor(done.adapted))  # as it is in the file
+        study = Study(
+            model=MODEL,
+            dataset=DATASET,
+            images=images,
+            weights=weights,
+            streams=("clean", "abrupt"),
+            methods=(parse_method("none"), parse_method("leantta:half:paper"), fitted, file),
+            seeds=(SEED,),
+            per_cell=per_cell,
+            clean_images=10 * per_cell,
+        )
         ready = prepare_study(study)
         records = list(run_study(ready, progress))
         part.write_text(render_page(_page(ready, records, progress("distances"))), encoding="utf-8")
     return show(records, by_family=True)
 
 
-def _convert(study: Study, layers: Selector, file: Path, progress: Callable[[str], Progress]) -> None:
-    """Write the model as one int8 file, calibrated on the training images of the sample."""
+def _convert(
+    images: Path, weights: Path | None, layers: Selector, file: Path, progress: Callable[[str], Progress]
+) -> Conversion:
+    """Write the model with the shift filter as one int8 file, fitted on the training images of the sample."""
     info = dataset_info(DATASET)
-    convert(
-        pretrained(MODEL, DATASET, study.weights),
-        load_images(study.images, DATASET, "train").samples[:CALIBRATION],
+    return convert(
+        pretrained(MODEL, DATASET, weights),
+        load_images(images, DATASET, "train").samples[:CALIBRATION],
         file,
         layers=layers,
+        gate="filter",
         mean=info.mean,
         std=info.std,
         classes=info.classes,
@@ -97,9 +105,9 @@ def _convert(study: Study, layers: Selector, file: Path, progress: Callable[[str
 def _page(ready: Prepared, records: Sequence[Record], progress: Progress) -> DemoPage:
     stream = next(stream for stream in ready.streams if stream.name == "abrupt")
     clean = load_images(ready.study.images, DATASET, "test").samples
-    before, after, file = compared = [r for r in records if r.stream["name"] == stream.name]
+    before, _, after, file = compared = [r for r in records if r.stream["name"] == stream.name]
     predictors = [contender.predictor for contender in ready.contenders]
-    lean = predictors[1]
+    lean = predictors[2]
     assert isinstance(lean, TorchPredictor)  # the method leantta, put on a torch model
     usual = _readings(lean, model_inputs(clean[:CLEAN_WATCHED]))
     gain = paired_difference(before, after)
@@ -165,7 +173,7 @@ def _examples(
     records: Sequence[Record],
 ) -> list[Example]:
     """Return the first images of each kind in the order of the stream."""
-    kinds = list(zip(*(record.correct.tolist() for record in records[:2]), strict=True))
+    kinds = list(zip(*(records[place].correct.tolist() for place in (0, 2)), strict=True))
     places = [
         place
         for kind, count in SHOWN.items()

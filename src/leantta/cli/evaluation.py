@@ -84,7 +84,7 @@ def evaluation(
     Methods:  none             the model as it was trained
               leantta          adapts the layers of --adapt
               leantta:LAYERS   adapts these: all, half, sixteen, 8, ...; then the gate, its fields, memory:
-                               leantta:half:calibrated:floor=0.1, leantta:half:memory (remembers the stream)
+                               leantta:half:calibrated:floor=0.1, leantta:half:filter:memory (remembers)
               FILE.onnx        what `leantta convert` made; needs no torch
     \b
     Baselines: bn_batch, alpha_bn, tent, eata, cotta, realistic_tta, sar, rotta, note, lame, sita,

@@ -26,14 +26,14 @@ from leantta.progress import Bar
     help="The page to write.",
 )
 def demo(images: Path | None, weights: Path | None, layers: str, per_cell: int, output: Path) -> None:
-    """Show ResNet18 on clean and on corrupted CIFAR-10 images, without and with LeanTTA, and as an int8 file.
+    """Show ResNet18 on corrupted CIFAR-10 images: plain, the paper's LeanTTA, the shift filter, an int8 file.
 
     Prints a table, writes a page with images, predictions and the distance of every layer, and beside it the
     file that a device would run.
 
     \b
     Examples:
-      leantta demo                       about a minute, on what the repository carries
+      leantta demo                       two or three minutes, on what the repository carries
       leantta demo --per-cell 5          a few seconds
       leantta demo --images cifar10.npz --adapt all -o all.html
     """
