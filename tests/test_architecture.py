@@ -16,12 +16,12 @@ LAB = Path(leantta_lab.__file__).parent
 
 RANKS = [
     ["errors"],
-    ["files", "progress", "tables", "extras", "plugins"],
+    ["files", "memory", "progress", "tables", "extras", "plugins"],
     ["records"],
     ["data", "functional", "plotting"],
-    ["disturbances"],
+    ["decisions", "disturbances", "layer_memory"],
     ["filtering"],
-    ["gates", "memory"],
+    ["gates"],
     ["graph", "runtime"],
     ["modalities", "quantize"],
     ["models", "streams"],

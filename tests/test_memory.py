@@ -14,7 +14,8 @@ import leantta
 from leantta.errors import SettingError
 from leantta.functional import Filter, Remembered, filtered, filtered_in_stream, remembered
 from leantta.gates.filter import FilterGate
-from leantta.memory import LayerMemory, StreamMemory
+from leantta.layer_memory import LayerMemory
+from leantta.memory import StreamMemory
 from leantta.nn import AdaptiveNorm2d, forget
 from reference import assert_close
 

@@ -149,10 +149,10 @@ class MatrixGate(Gate):
         constants: Mapping[str, Tensor],
         *,
         eps: float,
-        counts: Tensor | None,
         mixture_variance: bool,
+        memory: LayerMemory | None = None,
     ) -> tuple[Stats, Reading]:
-        del counts, mixture_variance  # it knows no streams and mixes nothing
+        del memory, mixture_variance  # it knows no streams and mixes nothing
         scale = source.var + eps
         log_var = torch.log1p(shift.var / scale).clamp(-4, 4)
         features = torch.cat([shift.mean / scale.sqrt(), log_var], 1)  # (n, 2c)

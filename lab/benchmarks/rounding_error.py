@@ -24,7 +24,8 @@ from leantta.data.datasets import Dataset
 from leantta.disturbances.camera import shifted
 from leantta.disturbances.corruptions.names import SEVERITIES
 from leantta.evaluate.predictor import decided
-from leantta.export.convert import FileOptions, convert
+from leantta.export.convert import convert
+from leantta.export.options import FileOptions
 from leantta.files import sha256_of
 from leantta.graph.ir import Graph
 from leantta.modalities.datasets import dataset_info, load_data, modality_of

@@ -38,7 +38,8 @@ ADAPT = ("none", "half", "all")
 
 def steps(folder: Path, weights: Path | None) -> dict[str, Callable[[], object]]:
     """Return what is timed, by name."""
-    from leantta.export.convert import FileOptions, convert
+    from leantta.export.convert import convert
+    from leantta.export.options import FileOptions
     from leantta.models.named import build
     from leantta.models.weights import load_weights
     from leantta.runtime.inputs import hear

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from leantta.data.sound_windows import read_sound_windows as read_sound_windows
     from leantta.disturbances.corruptions.apply import corrupt as corrupt
     from leantta.errors import LeanTTAError as LeanTTAError
-    from leantta.export.convert import FileOptions as FileOptions
     from leantta.export.convert import convert as convert
+    from leantta.export.options import FileOptions as FileOptions
     from leantta.gates.calibrated import CalibratedGate as CalibratedGate
     from leantta.gates.gate import Gate as Gate
     from leantta.gates.paper import PaperGate as PaperGate
@@ -41,7 +41,8 @@ _PUBLIC = {
     "leantta.data.sound_windows": ("read_sound_windows",),
     "leantta.disturbances.corruptions.apply": ("corrupt",),
     "leantta.errors": ("LeanTTAError",),
-    "leantta.export.convert": ("FileOptions", "convert"),
+    "leantta.export.convert": ("convert",),
+    "leantta.export.options": ("FileOptions",),
     "leantta.gates.calibrated": ("CalibratedGate",),
     "leantta.gates.gate": ("Gate",),
     "leantta.gates.paper": ("PaperGate",),

@@ -17,7 +17,8 @@ from leantta import functional as F
 from leantta.errors import SettingError, UnsupportedModelError
 from leantta.gates.gate import Gate
 from leantta.gates.paper import PaperGate
-from leantta.memory import LayerMemory, StreamMemory
+from leantta.layer_memory import LayerMemory
+from leantta.memory import StreamMemory
 
 
 class AdaptiveNorm(nn.Module):

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from leantta.files import replacing
 from leantta.runtime import kernel
-from leantta.runtime.metadata import SelfTest
+from leantta.runtime.selftest import SelfTest
 from leantta.runtime.session import Outputs, Session, load
 from leantta.runtime.verify import verify
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 import leantta
-from leantta.export.convert import FileOptions, convert
+from leantta.export.convert import convert
+from leantta.export.options import FileOptions
 from leantta.export.report import Conversion
 from leantta.gates.gate import Gate
 from leantta.runtime.container import read_container

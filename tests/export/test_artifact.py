@@ -17,7 +17,8 @@ from leantta.export.artifact import seal, versions
 from leantta.export.source import selftest_input
 from leantta.graph.ir import BATCH, Graph, Node, Tensor
 from leantta.runtime.container import check_digest, read_container
-from leantta.runtime.metadata import Info, InputInfo, SelfTest, read_info, write_info
+from leantta.runtime.metadata import Info, InputInfo, read_info, write_info
+from leantta.runtime.selftest import SelfTest
 
 ROW = Tensor(np.dtype(np.float32), (BATCH, 2))
 INFO = Info(

@@ -8,7 +8,8 @@ from torch import nn
 
 from export.models import CLASSES, GOOD, Small, pixels, small
 from leantta.errors import DataError, LeanTTAError, SettingError, StorageError, UnsupportedModelError
-from leantta.export.convert import FileOptions, convert
+from leantta.export.convert import convert
+from leantta.export.options import FileOptions
 from leantta.progress import Progress, silent
 
 BAD: dict[str, tuple[dict[str, Any], type[LeanTTAError], str]] = {

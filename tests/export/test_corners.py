@@ -11,7 +11,8 @@ from torch import nn
 import leantta
 from export.models import MEAN, STD, Small, given, pixels, small, trained
 from leantta.errors import DataError, SettingError, UnsupportedModelError
-from leantta.export.convert import FileOptions, convert
+from leantta.export.convert import convert
+from leantta.export.options import FileOptions
 from leantta.graph.run import run_graph
 from leantta.quantize.calibrate import calibrate
 from leantta.quantize.nhwc import write_nhwc

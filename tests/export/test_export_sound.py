@@ -10,8 +10,9 @@ from torch import nn
 from leantta.data.audio import read_wave
 from leantta.data.logmel import log_mel
 from leantta.errors import DataError, SettingError
-from leantta.export.convert import FileOptions, InputKind, convert
+from leantta.export.convert import convert
 from leantta.export.folders import read_features
+from leantta.export.options import FileOptions, InputKind
 from leantta.export.source import selftest_wave
 from leantta.runtime.inputs import hear
 from leantta.runtime.session import load

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 import leantta
-from leantta.export.convert import FileOptions, convert
+from leantta.export.convert import convert
+from leantta.export.options import FileOptions
 
 FP32_BOUND = 1e-4
 """Largest difference of scores in float32."""

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from export.models import GOOD, Files, Small, pixels, trained
-from leantta.export.convert import FileOptions, convert
+from leantta.export.convert import convert
+from leantta.export.options import FileOptions
 from leantta.export.report import Conversion
 from leantta.gates.calibrated import CalibratedGate
 from leantta.gates.gate import Gate

@@ -10,7 +10,7 @@ from torch import nn
 
 from leantta.errors import LeanTTAError, MissingFileError
 from leantta.export import convert as conversion
-from leantta.export.convert import FileOptions
+from leantta.export.options import FileOptions
 from leantta.export.request import READERS, Request, kind_of, run_request
 from leantta.gates.calibrated import CalibratedGate
 from leantta.methods.method import TorchPredictor

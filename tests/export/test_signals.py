@@ -10,7 +10,8 @@ from torch import nn
 
 import leantta
 from leantta.errors import DataError, SettingError
-from leantta.export.convert import FileOptions, convert
+from leantta.export.convert import convert
+from leantta.export.options import FileOptions
 from leantta.gates.calibrated import CalibratedGate
 from leantta.gates.gate import Gate
 from leantta.gates.paper import PaperGate

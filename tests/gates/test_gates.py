@@ -51,7 +51,8 @@ def test_its_operator_has_all_forms(name):
     forms = functions_of(gate)
     assert next(iter(forms)) == gate.operator.name
     for form in forms.values():
-        assert set(form.attribute) == {*gate.attributes(), "layer"}
+        of_streams = {"length"} if "before" in form.input else set()
+        assert set(form.attribute) == {*gate.attributes(), *of_streams, "layer"}
         assert set(gate.operator.constants) <= set(form.input)
 
 

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from torch.nn.functional import hardswish
 
 from export.models import CLASSES, MEAN, STD, pixels, settle_, trained
-from leantta.export.convert import FileOptions, convert
+from leantta.export.convert import convert
+from leantta.export.options import FileOptions
 
 CHANNELS = 24
 

@@ -13,9 +13,11 @@ import leantta
 from export.models import info_of
 from gates.striped import GOOD, Striped, given, hazy, pixels, striped
 from leantta.errors import ArtifactError, SettingError
-from leantta.export.convert import Conversion, FileOptions, convert
+from leantta.export.convert import Conversion, convert
+from leantta.export.options import FileOptions
 from leantta.gates.filter import FilterGate
-from leantta.memory import LayerMemory, StreamMemory
+from leantta.layer_memory import LayerMemory
+from leantta.memory import StreamMemory
 from leantta.nn import AdaptiveNorm, forget
 from reference import assert_close
 

@@ -111,7 +111,7 @@ def convert(
       leantta convert motion_cnn --dataset har --calibration har.npz -o motion.onnx
       leantta convert vggish --weights birds.safetensors --calibration sounds/ --input waveform -o birds.onnx
     """
-    from leantta.export.convert import FileOptions
+    from leantta.export.options import FileOptions
     from leantta.export.request import Request, run_request
     from leantta.memory import StreamMemory
     from leantta.surgery.adaptation import parse_selector

@@ -3,10 +3,9 @@
 model -adapt_source-> Adapted -trace_adapted-> Traced -quantize-> Quantized -check-> Checked -seal-> bytes
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import torch
@@ -14,69 +13,32 @@ from torch import nn
 
 from leantta.data.logmel import Filling
 from leantta.disturbances.copies import Disturbances
-from leantta.errors import ArtifactError, SettingError
-from leantta.evaluate.predictor import decided
+from leantta.errors import SettingError
 from leantta.export.artifact import seal, versions
-from leantta.export.heads import RAW, shift_scale, with_heads, with_raw_distances
-from leantta.export.memory import with_memory
+from leantta.export.check import Bars, check
+from leantta.export.options import FileOptions, Precision
 from leantta.export.preprocessing import with_preprocessing
 from leantta.export.report import Conversion
 from leantta.export.source import Floats, Source, read_source, state_sha256, statistics_of
-from leantta.export.spectrogram import with_spectrogram
-from leantta.export.trace import INPUT, Traced, trace_adapted
+from leantta.export.trace import INPUT, trace_adapted
 from leantta.files import replacing
 from leantta.gates.gate import Gate
 from leantta.gates.table import DEFAULT_GATE, gate_of
 from leantta.graph.functions import distances
 from leantta.graph.ir import Array, Graph
-from leantta.graph.run import run_graph
-from leantta.memory import StreamMemory
-from leantta.progress import Progress, silent
+from leantta.progress import silent
 from leantta.quantize.calibrate import Ranges, calibrate
 from leantta.quantize.lowering import InFloat
 from leantta.quantize.nhwc import write_nhwc
-from leantta.quantize.observers import ObserverName, observer_of
-from leantta.quantize.qdq import inlined, write_qdq
-from leantta.runtime.metadata import Info, MemoryInfo, PlannedLayer, SelfTest, ShiftInfo
+from leantta.quantize.qdq import write_qdq
+from leantta.runtime.metadata import Info, PlannedLayer
 from leantta.surgery.adaptation import DEFAULT_LAYERS, Adaptation, Selector
 from leantta.surgery.apply import apply, fit
 from leantta.surgery.layers import unwrap
 from leantta.surgery.plan import Plan, plan
 
-Precision = Literal["int8", "fp32"]
-InputKind = Literal["tensor", "image", "waveform"]
-Bars = Callable[[str], Progress]
-"""A progress bar for each part of the work, by its name."""
-
 CHECKED = 64
 """How many calibration images the file and the torch model are compared on."""
-
-LIMIT: Mapping[str, float] = {"fp32": 1e-3, "int8": 0.5}
-"""Largest difference of scores to the torch model, as a share of the largest score."""
-
-TOLERANCE: Mapping[str, float] = {"fp32": 1e-3, "int8": 0.05}
-"""How far the self-test may be off on another machine, as a share of the largest score."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FileOptions:
-    """How the file is written."""
-
-    precision: Precision = "int8"
-    portable: bool = False  # operators of the ONNX standard only
-    input: InputKind = "tensor"  # "image": uint8 (n, h, w, c); "waveform": (n, samples); the rest is inside
-    observer: ObserverName = "minmax"
-    memory: StreamMemory | None = None  # the file has a stream mode, if its gate remembers
-
-    def __post_init__(self) -> None:
-        """Refuse what does not exist."""
-        for name, value, known in (
-            ("precision", self.precision, ("int8", "fp32")),
-            ("input", self.input, ("tensor", "image", "waveform")),
-        ):
-            if value not in known:
-                raise SettingError(f"{name} must be one of {', '.join(known)}, got {value!r}")
-        observer_of(self.observer)
 
 
 def convert(
@@ -86,7 +48,7 @@ def convert(
     *,
     layers: Selector = DEFAULT_LAYERS,
     gate: Gate | str = DEFAULT_GATE,
-    options: FileOptions = FileOptions(),
+    options: FileOptions = FileOptions(),  # noqa: B008 - frozen
     mean: Sequence[float] | None = None,
     std: Sequence[float] | None = None,
     sound: Filling | None = None,
@@ -217,67 +179,6 @@ def quantize(
     assert source.info.std is not None
     return replace(
         written, graph=with_preprocessing(written.graph, source.info.mean, source.info.std, last=last)
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class Checked:
-    """The graph of the file, and how well it reproduces the torch model."""
-
-    graph: Graph
-    shift: ShiftInfo | None  # None: nothing adapts
-    difference: float
-    agreement: float
-    selftest: SelfTest
-    memory: MemoryInfo | None  # None: it has no stream mode
-
-
-def check(
-    graph: Graph,
-    traced: Traced,
-    source: Source,
-    gate: Gate,
-    options: FileOptions,
-    progress: Bars = lambda _: silent,
-) -> Checked:
-    """Return the graph with all that the file has, and how its scores compare with the torch model's.
-
-    Raises:
-        ArtifactError: they differ by more than rounding explains.
-    """
-    shift = remembered = None
-    if traced.layers:
-        graph = with_raw_distances(graph)
-        scale = shift_scale(run_graph(graph, source.fed(), [RAW], progress=progress("shift"))[0])
-        graph = with_heads(graph, gate, scale)
-        shift = ShiftInfo(scale.middle, scale.limit, len(source.given))
-    if traced.layers and options.memory is not None and gate.remembers:
-        graph, size = with_memory(graph, options.memory)
-        remembered = MemoryInfo(size, options.memory.length)
-    if options.portable:
-        graph = inlined(graph)
-    wanted = traced.scores
-    scores = run_graph(graph, source.fed()[: len(wanted)], [graph.outputs[0]])[0]
-    peak = float(np.abs(wanted).max())
-    difference = float(np.abs(scores - wanted).max() / max(peak, 1e-9))
-    limit = LIMIT[options.precision]
-    if not difference <= limit:  # also when it is not a number
-        raise ArtifactError(
-            f"the file would not reproduce the model: scores differ by {difference:.1g} of the "
-            f"largest, at most {limit:g} is allowed. Nothing was written. Try another --observer or "
-            "--precision fp32, and please report the model."
-        )
-    if source.info.kind == "waveform":
-        graph = with_spectrogram(graph)
-    given, fed = source.selftest_input()
-    logits = run_graph(graph, fed, [graph.outputs[0]])[0]
-    return Checked(
-        graph=graph,
-        shift=shift,
-        difference=difference,
-        agreement=float((decided(scores) == decided(wanted)).mean()),
-        selftest=SelfTest.of(given, logits, TOLERANCE[options.precision] * max(peak, 1e-3)),
-        memory=remembered,
     )
 
 

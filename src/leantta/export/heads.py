@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leantta.gates.gate import Gate
-from leantta.graph.functions import shown_distance
+from leantta.graph.inline import shown_distance
 from leantta.graph.ir import BATCH, Array, Graph, Node, Tensor
 
 DISTANCE, SHIFT, RAW = "distance", "shift", "mahalanobis"

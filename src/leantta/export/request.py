@@ -13,8 +13,10 @@ from leantta.data.npz import read_array
 from leantta.data.resize import cover
 from leantta.errors import DataError, SettingError
 from leantta.evaluate.predictor import Predictor, decided
-from leantta.export.convert import Bars, FileOptions, convert
+from leantta.export.check import Bars
+from leantta.export.convert import convert
 from leantta.export.folders import is_image_folder, read_features, read_images
+from leantta.export.options import FileOptions
 from leantta.export.report import Conversion
 from leantta.files import existing
 from leantta.gates.gate import Gate

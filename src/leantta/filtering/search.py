@@ -20,6 +20,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from leantta.decisions import expected_losses
 from leantta.disturbances.copies import Copies
 from leantta.errors import DataError, SettingError
 from leantta.filtering.layer import Candidate, Constants, LayerData
@@ -134,12 +135,12 @@ class Search:
         self.known = sorted(set(torch.cat([group.kinds for group in groups]).flatten().tolist()) - {-1})
         self.kept: dict[str, Candidate] = {}
         plain = subject.filtered({})
-        self.clean: list[Tensor] = []  # the probabilities of the unchanged model, for each group
+        self.clean: list[Tensor] = []  # the scores of the unchanged model, for each group
         for group in groups:
             found = scores(plain, group.inputs)
             if found is None or found.shape[1] < 2:
                 raise UnfitError("the model decides nothing, so nobody can tell which layers should adapt")
-            self.clean.append(found.softmax(1))
+            self.clean.append(found)
 
     def run(self) -> Filters:
         """Try layer after layer, and return what helps."""
@@ -229,17 +230,16 @@ class Search:
         return Judged(trust, (both.argmax(2) == first[:, None]).float())
 
     def cost(self, filters: Mapping[str, Candidate], places: Sequence[int]) -> Tensor:
-        """Return the probability that the decision on each clean image of some groups loses, (n,).
+        """Return what the model expects to lose on each clean image of some groups, (n,).
 
         Those that it was fitted on may count: the price is seldom paid, and too few images would not show it.
         """
         model = self.filtered(filters)
         lost = []
         for place in places:
-            clean = self.clean[place]
-            then = _decided(scores(model, self.groups[place].inputs)).argmax(1, keepdim=True)
-            lost.append(clean.amax(1, keepdim=True) - clean.gather(1, then))
-        return torch.cat(lost)[:, 0]
+            then = _decided(scores(model, self.groups[place].inputs))
+            lost.append(expected_losses(self.clean[place], then))
+        return torch.cat(lost)
 
     def filtered(self, filters: Mapping[str, Candidate]) -> nn.Module:
         """Return the model with these filters, as fitted on all kinds."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from leantta.functional import Reading, Shift, Stats
-    from leantta.memory import LayerMemory
+    from leantta.layer_memory import LayerMemory
 
 FEATURES = """
     unit = Constant <value_float = 1.0> ()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from leantta.functional import Reading, Shift, Stats
-    from leantta.memory import LayerMemory
+    from leantta.layer_memory import LayerMemory
 
 AnyGate = TypeVar("AnyGate", bound="Gate")
 

@@ -23,13 +23,11 @@ the fastest mean over channels-last positions.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper, parser
+from onnx import parser
 
 from leantta.gates.gate import Gate, Operator
 from leantta.gates.table import GATES
@@ -94,9 +92,10 @@ _END_INT8 = """
 _CLOSE_FLOAT = _CLOSE.replace("Mul (x, scale)", "Mul (u, scale)")
 
 
-def _function(
+def function(
     name: str, attributes: Sequence[str], inputs: Sequence[str], outputs: str, *parts: str
 ) -> onnx.FunctionProto:
+    """Return the function whose body is these parts, in ONNX's own text."""
     head = f'<domain: "{LOCAL}", opset_import: ["" : {OPSET}]> {name} <{", ".join((*attributes, "layer"))}>'
     return parser.parse_function(f"{head} ({', '.join(inputs)}) => ({outputs}) {{ {''.join(parts)} }}")
 
@@ -113,7 +112,7 @@ def _float_function(operator: Operator, attributes: Sequence[str], *, has_dead: 
     opening = _shift(_OPEN_FLOAT, has_dead)
     parts = (opening, operator.in_float, *_normalizing(operator, _CLOSE_FLOAT), _END_FLOAT)
     inputs = ["u", "positions", *SHARED, *operator.constants]
-    return _function(operator.name, attributes, *_ends(operator, inputs), *parts)
+    return function(operator.name, attributes, *_ends(operator, inputs), *parts)
 
 
 def _int8_function(
@@ -131,7 +130,7 @@ def _int8_function(
         parts.append(_HARD_SWISH.format(end))
         end = "active"
     name = int8_name(operator.name, adds=adds, hard_swish=hard_swish)
-    return _function(name, attributes, *_ends(operator, inputs), *parts, _END_INT8.format(end))
+    return function(name, attributes, *_ends(operator, inputs), *parts, _END_INT8.format(end))
 
 
 def _ends(operator: Operator, inputs: Sequence[str]) -> tuple[list[str], str]:
@@ -234,80 +233,21 @@ def called(nodes: Sequence[Node], constants: Mapping[str, Array]) -> list[onnx.F
     Nodes of one name share a function, so one that has dead channels decides for all of them.
     """
     ours = [node for node in nodes if node.domain == LOCAL]
-    with_dead = {node.op for node in ours if _has_dead(node, constants)}
-    functions = {node.op: _function_of(node, node.op in with_dead) for node in ours}
+    with_dead = {node.op for node in ours if has_dead_channels(node, constants)}
+    functions = {node.op: function_of(node, node.op in with_dead) for node in ours}
     return [functions[name] for name in sorted(functions)]
 
 
-def _function_of(node: Node, has_dead: bool) -> onnx.FunctionProto:
+def function_of(node: Node, has_dead: bool) -> onnx.FunctionProto:
+    """Return the function that a node of ours calls; with or without dead channels."""
     if node.op == depthwise.DEPTHWISE:
         return depthwise.FUNCTION
     return functions_of(node.gate or _GATE_OF[node.op], has_dead=has_dead)[node.op]
 
 
-def _has_dead(node: Node, constants: Mapping[str, Array]) -> bool:
+def has_dead_channels(node: Node, constants: Mapping[str, Array]) -> bool:
     """Tell whether a node of ours has dead channels, those with a ratio of zero."""
     if not is_norm(node):
         return False
-    ratio = constants.get(node.inputs[list(_function_of(node, False).input).index("ratio")])
+    ratio = constants.get(node.inputs[list(function_of(node, False).input).index("ratio")])
     return ratio is not None and not ratio.all()
-
-
-def inline(node: Node, constants: Mapping[str, Array]) -> tuple[list[Node], dict[str, Array]]:
-    """Return the standard operators that a node of ours stands for, named after it, and their constants.
-
-    `constants` are the graph's.
-    """
-    function = _function_of(node, _has_dead(node, constants))
-    names = dict(zip(function.input, node.inputs, strict=True))
-    names |= dict(zip(function.output, node.outputs, strict=True))
-    return _expanded(function, names, node.attributes, f"{node.name}/{node.op}")
-
-
-def shown_distance(gate: Gate, raw: str, distance: str) -> tuple[list[Node], dict[str, Array]]:
-    """Return the operators from raw distances to those that a file shows, and their constants."""
-    attributes = gate.attributes()
-    body = _function("Shown", tuple(attributes), ("raw",), "distance", gate.operator.shown)
-    nodes, constants = _expanded(body, {"raw": raw, "distance": distance}, attributes, distance)
-    return [*nodes[:-1], replace(nodes[-1], name=distance)], constants
-
-
-def _expanded(
-    function: onnx.FunctionProto, names: dict[str, str], given: Mapping[str, Any], group: str
-) -> tuple[list[Node], dict[str, Array]]:
-    """Return the body of a function: `names` are those of its ends outside, `given` its attributes.
-
-    What is inside is named after the group.
-    """
-    nodes: list[Node] = []
-    constants: dict[str, Array] = {}
-
-    def outer(name: str) -> str:
-        return str(names.setdefault(name, f"{group}/{name}"))
-
-    for proto in function.node:
-        if proto.op_type == "Constant":
-            constants[outer(proto.output[0])] = _value(proto.attribute[0], given)
-            continue
-        attributes = {a.name: helper.get_attribute_value(a) for a in proto.attribute}
-        nodes.append(
-            Node(
-                proto.op_type,
-                tuple(outer(name) for name in proto.input),
-                tuple(outer(name) for name in proto.output),
-                attributes,
-                f"{group}/{proto.output[0]}",
-            )
-        )
-    return nodes, constants
-
-
-def _value(attribute: onnx.AttributeProto, given: Mapping[str, Any]) -> Array:
-    """Return the value of a Constant in a body, where it may stand for an attribute of the calling node."""
-    if attribute.ref_attr_name:
-        return np.asarray(given[attribute.ref_attr_name], np.float32)
-    if attribute.name == "value_float":
-        return np.asarray(attribute.f, np.float32)
-    if attribute.name == "value_ints":
-        return np.asarray(attribute.ints, np.int64)
-    return numpy_helper.to_array(attribute.t)

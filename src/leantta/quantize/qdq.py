@@ -9,7 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from leantta.graph.functions import distances, inline, is_norm, kind_of
+from leantta.graph.functions import distances, is_norm, kind_of
+from leantta.graph.inline import inline
 from leantta.graph.ir import Array, Graph, Node, Tensor
 from leantta.quantize.calibrate import Ranges
 from leantta.quantize.lowering import (

@@ -1,13 +1,4 @@
-"""What a gate can measure on source images while it is fitted to a model.
-
-Among it what adapting costs. With p the probabilities of the unchanged model for one image, `first` its
-decision and `then` that of the adapting model, the model itself expects to lose
-
-    cost = mean over images of p[first] - p[then]
-
-of its accuracy, which is zero where the decision stays. It needs no labels, and overstates the loss a little,
-as what adapting has seen is not in p.
-"""
+"""What a gate can measure on source images while it is fitted to a model."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -15,13 +6,14 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
+from leantta.decisions import expected_losses, joined, scores_of
 from leantta.disturbances.copies import Copies, Disturbances, disturbances_of
 from leantta.errors import SettingError
-from leantta.functional import Spread, two_scores
+from leantta.functional import Spread
 from leantta.gates.gate import Gate
 from leantta.gates.source import Constants
 from leantta.progress import Progress
-from leantta.surgery.observe import Observed, joined, observe_all, scores_of
+from leantta.surgery.observe import Observed, observe_all
 
 
 class SourceImages:
@@ -85,22 +77,4 @@ class SourceImages:
         lean = self.adapting(gate, constants)
         with torch.inference_mode():
             after = joined(scores_of(lean(batch)) for batch in self.batches)
-        return None if after is None else cost(before, after)
-
-
-def cost(before: Tensor, after: Tensor) -> float:
-    """Return the accuracy that a model with the first scores expects to lose by the decisions of the others.
-
-    Both are (n, classes); one score is for the second class, against zero.
-
-    >>> cost(torch.tensor([[0.0], [2.0]]), torch.tensor([[-1.0], [-1.0]]))  # doctest: +ELLIPSIS
-    0.38...
-    """
-    probabilities = _two(before).softmax(1)
-    first, then = (_two(scores).argmax(1, keepdim=True) for scores in (before, after))
-    lost = probabilities.gather(1, first) - probabilities.gather(1, then)
-    return float(lost.double().mean())
-
-
-def _two(scores: Tensor) -> Tensor:
-    return two_scores(scores) if scores.shape[1] == 1 else scores
+        return None if after is None else float(expected_losses(before, after).double().mean())

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from leantta import functional as F
+from leantta.decisions import joined, scores_of
 from leantta.errors import DataError, UnsupportedModelError
 from leantta.progress import Progress, silent
 from leantta.surgery.layers import BatchNorm, batchnorms, source_stats, unwrap
@@ -97,21 +98,6 @@ def _spread(norm: BatchNorm, squares: list[Tensor], count: int) -> F.Spread:
     is_alive = F.alive(source_stats(norm), norm.eps)
     means = ((value / count).clamp_min(FLOOR).float() for value in squares)
     return F.Spread(*(value.masked_fill(~is_alive, torch.inf) for value in means))
-
-
-def scores_of(output: Any) -> Tensor | None:
-    """Return what a model put out if it is scores (n, classes), else None."""
-    return output.float() if isinstance(output, Tensor) and output.dim() == 2 else None
-
-
-def joined(scores: Iterable[Tensor | None]) -> Tensor | None:
-    """Return the scores of batches as those of all inputs; None if one of them has none."""
-    parts = []
-    for each in scores:
-        if each is None:
-            return None
-        parts.append(each)
-    return torch.cat(parts)
 
 
 def batches_of(images: Tensor | Iterable[Tensor]) -> list[Tensor]:

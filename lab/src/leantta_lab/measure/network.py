@@ -17,7 +17,8 @@ from torch import nn
 from leantta.data.datasets import model_inputs
 from leantta.errors import MissingFileError, SettingError
 from leantta.evaluate.predictor import decided
-from leantta.export.convert import FileOptions, Precision, convert
+from leantta.export.convert import convert
+from leantta.export.options import FileOptions, Precision
 from leantta.files import sha256_of
 from leantta.gates.table import DEFAULT_GATE
 from leantta.methods.method import TorchPredictor

@@ -238,7 +238,8 @@ def _write_network(path: Path, channels: int, resolution: int, share: float, *, 
     import torch
     from torch import nn
 
-    from leantta.export.convert import FileOptions, convert
+    from leantta.export.convert import convert
+    from leantta.export.options import FileOptions
 
     torch.manual_seed(0)
     steps: OrderedDict[str, nn.Module] = OrderedDict()
