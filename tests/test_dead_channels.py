@@ -235,7 +235,7 @@ def test_the_gate_is_fitted_and_layers_are_compared_without_dead_channels() -> N
     model.bn2.running_var.zero_()  # type: ignore[union-attr] # it has them
     source = observe(model, given(pixels(8)))
     assert shifts(source, source)["bn2"] == 0
-    lean = leantta.adapt(model, given(pixels(2)), "all", calibration=given(pixels()))
+    lean = leantta.adapt(model, given(pixels(2)), "all", gate="calibrated", calibration=given(pixels()))
     with torch.no_grad(), leantta.watch(lean) as readings:
         assert lean(given(pixels())).isfinite().all()
     assert readings["bn1"].distance.mean() == pytest.approx(1, abs=0.05)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from leantta.errors import DataError, MissingFileError, StorageError
-from leantta.files import existing, replacing
+from leantta.files import check_folder, existing, replacing
 
 
 def test_the_file_appears_whole_or_not_at_all(tmp_path):
@@ -31,6 +31,22 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("a file, not a folder")
     with pytest.raises(StorageError, match=r"cannot write .*inside"), replacing(tmp_path / "file" / "inside"):
         pytest.fail("there is no place to write to")
+
+
+@pytest.mark.parametrize("name", [".", "new", "new/and/deeper"])
+def test_a_folder_that_can_be_written_is_left_as_it_is(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    check_folder(tmp_path / name)
+    check_folder(Path(name))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["file", "file/inside", "/proc/none"])
+def test_a_folder_that_cannot_be_written_is_named(tmp_path, name):
+    (tmp_path / "file").write_text("a file, not a folder")
+    with pytest.raises(StorageError, match=f"cannot write .*{name}: "):
+        check_folder(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_full_disk_leaves_the_old_file(tmp_path):

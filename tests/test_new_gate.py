@@ -27,6 +27,7 @@ from leantta.cli.options import gate_options
 from leantta.errors import SettingError
 from leantta.functional import Reading, Shift, Stats
 from leantta.gates import table
+from leantta.gates.filter import FilterGate
 from leantta.gates.gate import Gate, Operator, UnknownGate, setting
 from leantta.gates.source import Fitted, Source
 from leantta.graph.functions import FUNCTIONS
@@ -315,8 +316,8 @@ def test_a_line_in_the_table_gives_it_options_and_a_word_in_methods(monkeypatch:
         return CliRunner().invoke(show, args).output
 
     assert run("--gate", "halfway", "--reach", "0.25") == "HalfwayGate(reach=0.25)\n"
-    assert run() == "CalibratedGate(floor=0.0, ceiling=0.4, budget=0.005)\n"
-    assert "--reach need --gate halfway; this is --gate calibrated." in run("--reach", "0.25")
+    assert run() == f"{FilterGate.default()}\n"
+    assert "--reach need --gate halfway; this is --gate filter." in run("--reach", "0.25")
     assert "--tau, --lambda need --gate paper; this is --gate halfway." in run(
         "--gate", "halfway", "--tau", "0.5"
     )

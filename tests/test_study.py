@@ -3,10 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from leantta.errors import LeanTTAError, SettingError
+from leantta.errors import LeanTTAError, SettingError, StorageError
 from leantta.evaluate.metrics import paired_difference
 from leantta.gates.calibrated import CalibratedGate
 from leantta.gates.paper import PaperGate
+from leantta.methods.method import Method
 from leantta.methods.parse import parse_method
 from leantta.modalities.cells import GeneratedCells
 from leantta.progress import silent
@@ -37,7 +38,7 @@ def test_a_study_keeps_a_record_per_run_and_does_not_repeat_it(study, tmp_path):
         return silent
 
     first = list(run_study(replace(study, streams=("clean", "severity5"), clean_images=20), progress))
-    assert labels[:2] == ["resnet18 clean seed 0 none", "resnet18 clean seed 0 leantta:sixteen"]
+    assert labels[:2] == ["resnet18 clean seed 0 none", "resnet18 clean seed 0 leantta:half"]
     assert [len(record) for record in first] == [20, 20, 19, 19]
     files = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     assert len(files) == 4
@@ -98,6 +99,13 @@ def test_wrong_settings_are_refused_before_anything_is_written(changed, study, t
     with pytest.raises(SettingError):
         list(run_study(replace(study, **changed)))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bad_place_for_records_is_found_before_a_method_is_fitted(study, tmp_path):
+    (tmp_path / "file").write_text("a file, not a folder")
+    slow = Method(label="slow", settings=lambda _: {}, build=lambda _: pytest.fail("it was fitted"))
+    with pytest.raises(StorageError, match=r"cannot write .*file"):
+        list(run_study(replace(study, records=tmp_path / "file", methods=(slow,))))
 
 
 def test_weights_of_another_dataset_are_refused(study):

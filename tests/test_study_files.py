@@ -34,6 +34,7 @@ def file(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
         images,
         path,
         layers="all",
+        gate="calibrated",
         mean=info.mean,
         std=info.std,
         classes=info.classes,

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import NamedTemporaryFile, TemporaryDirectory
 
 from leantta.errors import LeanTTAError, MissingFileError, StorageError
 
@@ -34,6 +34,20 @@ def replacing(target: Path) -> Iterator[Path]:
         raise StorageError(f"cannot write {target}: {e.strerror or e}. Nothing was changed.") from e
     finally:
         part.unlink(missing_ok=True)
+
+
+def check_folder(folder: Path) -> None:
+    """Find out whether files can be written to a folder, which need not exist yet; nothing is left there.
+
+    Raises:
+        StorageError: they cannot.
+    """
+    try:
+        nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+        with TemporaryDirectory(dir=nearest, prefix=".leantta."):
+            pass
+    except OSError as e:
+        raise StorageError(f"cannot write {folder}: {e.strerror or e}. Choose another place.") from e
 
 
 def sha256_of(path: Path) -> str:

@@ -11,6 +11,7 @@ from leantta.errors import SettingError
 from leantta.evaluate.lookup import record_path
 from leantta.evaluate.loop import evaluate
 from leantta.evaluate.record import Record, recipe_of
+from leantta.files import check_folder
 from leantta.methods.contenders import Contender, from_file, on_torch
 from leantta.modalities.cells import CLEAN, CachedCells, Cells
 from leantta.modalities.datasets import dataset_info, generated_cells, load_data
@@ -66,6 +67,8 @@ def prepare_study(study: Study) -> Prepared:
         raise SettingError(
             f"{methods[0].label!r} is put on a torch model: give --model, e.g. --model resnet18"
         )
+    if study.records is not None:
+        check_folder(study.records)  # here, as fitting a method may take minutes
     cells = _cells(study)
     streams = [
         build_stream(name, cells, options) for name, options in _stream_options(study, len(cells.labels))

@@ -66,7 +66,7 @@ def test_inspect_prints_the_plan(run):
     lines = done.stdout.splitlines()
     assert lines[0] == "mobilenet_v2: 2,236,682 parameters, input 3 x 32 x 32"
     assert "depthwise Conv2d" in done.stdout
-    assert lines[-1] == "52 BatchNorm layers: adapt 16, fuse 36, keep 0"
+    assert lines[-1] == "52 BatchNorm layers: adapt 26, fuse 26, keep 0"
 
 
 def test_inspect_gives_json_for_machines(own_model, run):
@@ -122,7 +122,7 @@ def test_eval_prints_a_table_keeps_records_and_goes_on(sample, weights, tmp_path
         "vs",
         "none",
     ]
-    assert "leantta:sixteen" in done.stdout
+    assert "leantta:half" in done.stdout
     assert "jpeg_compression" in done.stdout
     records = sorted((tmp_path / "results").iterdir())
     assert len(records) == 4
@@ -133,7 +133,7 @@ def test_eval_prints_a_table_keeps_records_and_goes_on(sample, weights, tmp_path
     shown = run("report", tmp_path / "results", "--families")
     assert done.stdout.startswith(shown.stdout.rstrip("\n"))
     machine = json.loads(run("report", *records, "--json").stdout)
-    assert {row["method"] for row in machine} == {"none", "leantta:sixteen"}
+    assert {row["method"] for row in machine} == {"none", "leantta:half"}
     assert run("report", tmp_path / "results", "--markdown").stdout.startswith("| method |")
 
 
@@ -192,7 +192,7 @@ BAD_INPUT = [
     ((*EVAL, "--images", "SAMPLE", "--weights", "WEIGHTS", "--records", "/proc/none"), "cannot write"),
     (
         (*EVAL, "--images", "test.npz", "--weights", "WEIGHTS", "--method", "leantta"),
-        "the calibrated gate needs training images: ",
+        "the filter gate needs training images: ",
     ),
     (
         (*EVAL, "--images", "SAMPLE", "--weights", "WEIGHTS", "--method", "tent9"),

@@ -59,7 +59,8 @@ def test_help_teaches_by_example(run: Run) -> None:
 
 def test_a_model_of_ones_own_becomes_a_file_that_runs(own_model: str, sample: Path, run: Run) -> None:
     source = ("--dataset", "cifar10", "--calibration", sample)
-    done = run("convert", own_model, *source, "--adapt", 1, "--images", 64, "-o", "out/x.onnx")
+    asked = ("--adapt", 1, "--gate", "calibrated", "--images", 64)
+    done = run("convert", own_model, *source, *asked, "-o", "out/x.onnx")
     assert done.returncode == 0, done.stderr
     for words in ("out/x.onnx (int8)", "1 adapt, 1 fused, 0 kept", "same decision on", "clean images"):
         assert words in done.stdout
@@ -96,7 +97,7 @@ def test_every_option_reaches_the_file(own_model: str, run: Run, tmp_path: Path)
     assert (info.classes, info.shift and info.shift.images) == (None, 18)
     done = run(
         *("convert", own_model, "--calibration", "floats.npy", "-o", "x.onnx"),
-        *("--adapt", "all", "--budget", 1),
+        *("--adapt", "all", "--gate", "calibrated", "--budget", 1),
     )
     assert "weights from 0 to 0.4, to cost at most 100 points" in done.stdout
     assert read_info(read_container("x.onnx")).gate == leantta.CalibratedGate(budget=1.0)

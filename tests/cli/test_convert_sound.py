@@ -51,7 +51,7 @@ def test_a_model_of_ones_own_hears(run: Run, own_model: str, sounds: Path, kind:
     Path("names.txt").write_text("quiet\nloud\n")
     done = run(
         "convert", own_model, "--calibration", sounds, "--input", kind, "--classes", "names.txt",
-        "--filling", "repeat", "--adapt", "all", "-o", "ear.onnx",
+        "--filling", "repeat", "--adapt", "all", "--gate", "calibrated", "-o", "ear.onnx",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "% of 20 clips, scores within" in done.stdout
@@ -91,7 +91,7 @@ def test_vggish_tells_birds(run: Run, sounds: Path, kind: str) -> None:
     save_weights(build("vggish"), "v.safetensors")
     done = run(
         "convert", "vggish", "--weights", "v.safetensors", "--calibration", sounds, "--input", kind,
-        "-o", "birds.onnx",
+        "--gate", "calibrated", "-o", "birds.onnx",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert all(check.ok for check in verify("birds.onnx"))

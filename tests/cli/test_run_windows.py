@@ -22,7 +22,15 @@ WINDOWS = made_up(np.arange(20) % 6)
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.manual_seed(0)
     path = tmp_path_factory.mktemp("run") / "motion.onnx"
-    convert(build("motion_cnn"), WINDOWS, path, mean=INFO.mean, std=INFO.std, classes=INFO.classes)
+    convert(
+        build("motion_cnn"),
+        WINDOWS,
+        path,
+        gate="calibrated",
+        mean=INFO.mean,
+        std=INFO.std,
+        classes=INFO.classes,
+    )
     return path
 
 

@@ -199,7 +199,7 @@ class Twice(Small):
 
 def test_a_layer_that_runs_twice_is_told_as_the_file_has_it(tmp_path: Path) -> None:
     model, images = trained(Twice()), pixels(40)
-    done = convert(model, images, tmp_path / "x.onnx", **GOOD, layers="all")
+    done = convert(model, images, tmp_path / "x.onnx", **GOOD, layers="all", gate="calibrated")
     assert done.difference < 0.05
     with leantta.load(tmp_path / "x.onnx") as session:
         assert session.run(images[:3]).logits.shape == (3, 5)
@@ -212,7 +212,7 @@ def test_a_dead_layer_is_safe_and_reported(tmp_path: Path) -> None:
         model.bn2.weight.zero_()
         model.bn2.bias.zero_()
     target = tmp_path / "new" / "folder" / "x.onnx"
-    done = convert(model, pixels(20), target, **GOOD, layers="all", name="mine")
+    done = convert(model, pixels(20), target, **GOOD, layers="all", gate="calibrated", name="mine")
     assert "bn2" in done.empty
     assert "stayed zero, e.g. bn2" in str(done)
     assert done.difference < 0.05

@@ -81,7 +81,8 @@ def progress(stage):
     return lambda done, total: None
 model, images = small(), pixels()
 print("ready", flush=True)
-convert(model, images, sys.argv[1], mean=MEAN, std=STD, layers="all", progress=progress)
+convert(model, images, sys.argv[1], mean=MEAN, std=STD, layers="all", gate="calibrated",
+    progress=progress)
 print("done", flush=True)
 """
 MOMENTS = [

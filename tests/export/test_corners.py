@@ -119,6 +119,7 @@ def test_a_shared_norm_gives_a_file_that_loads(tmp_path: Path, precision):
         tmp_path / "x.onnx",
         **GOOD,
         layers="all",
+        gate="calibrated",
         options=FileOptions(precision=precision),
     )
     with leantta.load(tmp_path / "x.onnx") as session:
@@ -142,7 +143,13 @@ class Alias(nn.Module):
 def test_a_module_with_two_names(tmp_path: Path, precision):
     model = trained(Alias())
     done = convert(
-        model, pixels(40), tmp_path / "x.onnx", **GOOD, layers="all", options=FileOptions(precision=precision)
+        model,
+        pixels(40),
+        tmp_path / "x.onnx",
+        **GOOD,
+        layers="all",
+        gate="calibrated",
+        options=FileOptions(precision=precision),
     )
     assert done.difference < 0.05
 
@@ -166,6 +173,7 @@ def test_modules_may_be_called_like_our_outputs(tmp_path: Path, name):
         tmp_path / "x.onnx",
         **GOOD,
         layers="all",
+        gate="calibrated",
         options=FileOptions(precision="fp32"),
     )
 
@@ -180,12 +188,12 @@ class Nested(nn.Module):
 
 
 def test_a_module_path_that_ends_in_distance_is_calibrated(tmp_path: Path):
-    convert(trained(Nested()), pixels(40), tmp_path / "x.onnx", **GOOD, layers="all")
+    convert(trained(Nested()), pixels(40), tmp_path / "x.onnx", **GOOD, layers="all", gate="calibrated")
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float16"])
 def test_floats_of_other_width_for_calibration(tmp_path: Path, dtype):
-    convert(small(), INPUTS.astype(dtype), tmp_path / "x.onnx", layers="all")
+    convert(small(), INPUTS.astype(dtype), tmp_path / "x.onnx", layers="all", gate="calibrated")
 
 
 @pytest.mark.parametrize(

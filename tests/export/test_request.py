@@ -130,6 +130,7 @@ def test_the_adapted_model_is_the_one_that_the_file_stands_for(
         calibration=sample,
         output=tmp_path / "x.onnx",
         layers="all",
+        gate=CalibratedGate(),
         options=FileOptions(precision="fp32"),
         images=64,
     )

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -5,6 +7,7 @@ import torch
 from leantta.data.datasets import model_inputs
 from leantta.errors import DataError, SettingError
 from leantta.gates.calibrated import CalibratedGate
+from leantta.gates.filter import FilterGate
 from leantta.gates.paper import PaperGate
 from leantta.memory import StreamMemory
 from leantta.methods.method import SourceModel, TorchPredictor
@@ -41,7 +44,7 @@ def images(sample) -> np.ndarray:
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("count", [1, 2, 6])
 def test_every_method_predicts_at_any_batch_size(name, count, subject, images):
-    predictor = parse_method(name, Adaptation()).build(subject)
+    predictor = parse_method(name, Adaptation(gate=CalibratedGate.default())).build(subject)
     logits = predictor.predict(images[:count])
     assert logits.shape == (count, 10)
     assert logits.dtype == np.float32
@@ -66,7 +69,8 @@ def test_every_method_predicts_at_any_batch_size(name, count, subject, images):
     ids=str,
 )
 def test_every_option_changes_the_result_and_is_recorded(changed, subject, images):
-    usual, other = parse_method("leantta", Adaptation()), parse_method("leantta", Adaptation(**changed))
+    asked = Adaptation(gate=CalibratedGate.default())
+    usual, other = (parse_method("leantta", each) for each in (asked, replace(asked, **changed)))
     logits = [chosen.build(subject).predict(images) for chosen in (usual, other)]
     assert np.abs(logits[0] - logits[1]).max() > 1e-4
     assert usual.settings(10) != other.settings(10)
@@ -84,7 +88,8 @@ def test_every_option_changes_the_result_and_is_recorded(changed, subject, image
 )
 def test_memory_uses_the_inputs_before_until_it_is_reset(one, other, subject, images):
     dark = 0.4 * images  # all shifted the same way
-    methods = [parse_method("leantta", Adaptation(memory=memory)) for memory in (one, other)]
+    gate = CalibratedGate.default()
+    methods = [parse_method("leantta", Adaptation(gate=gate, memory=memory)) for memory in (one, other)]
     predictors = [method.build(subject) for method in methods]
     first, second = (predictor.predict(dark) for predictor in predictors)
     assert np.abs(first - second).max() > 1e-3
@@ -114,9 +119,20 @@ def test_a_gate_has_its_budget_unless_its_ends_are_told():
         settings = parse_method(text, Adaptation()).settings(10)
         return settings["floor"], settings["ceiling"], settings.get("budget")
 
-    assert gate("leantta:half") == gate("leantta:half:calibrated") == (0.0, 0.4, 0.005)
+    assert gate("leantta:half:calibrated") == (0.0, 0.4, 0.005)
     assert gate("leantta:half:calibrated:ceiling=0.3") == (0.0, 0.3, None)
-    assert gate("leantta:half:ceiling=0.8:budget=0.02") == (0.0, 0.8, 0.02)
+    assert gate("leantta:half:calibrated:ceiling=0.8:budget=0.02") == (0.0, 0.8, 0.02)
+
+
+@pytest.mark.parametrize("text", ["leantta", "leantta:half", "leantta:half:filter"])
+def test_the_default_is_the_filter_in_the_first_half(text):
+    settings = parse_method(text, Adaptation()).settings(10)
+    assert settings == {
+        "layers": "half",
+        "gate": "FilterGate",
+        **FilterGate.default().values(),
+        "mixture_variance": False,
+    }
 
 
 def test_labels_say_which_layers():

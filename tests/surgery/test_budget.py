@@ -12,8 +12,6 @@ from zoo import trained
 
 from leantta.gates.calibrated import PARTS, CalibratedGate
 from leantta.gates.gate import Gate
-from leantta.gates.paper import PaperGate
-from leantta.gates.table import DEFAULT_GATE
 from leantta.memory import StreamMemory
 from leantta.nn import AdaptiveNorm
 from leantta.surgery.apply import adapt
@@ -126,14 +124,13 @@ def test_a_model_that_decides_nothing_keeps_its_ceiling():
     assert ceilings(adapt(Maps(), IMAGES[:2], "all", gate=gate, calibration=IMAGES)) == {0.7}
 
 
-def test_the_default_has_a_budget_and_a_gate_that_is_given_has_none():
-    lean = adapt(network(), IMAGES[:2], "all", calibration=IMAGES)
-    (gate,) = gates(lean)
+def test_a_gate_by_name_has_a_budget_and_one_that_is_given_has_none():
+    lean = adapt(network(), IMAGES[:2], "all", gate="calibrated", calibration=IMAGES)
+    (gate,), usual = gates(lean), CalibratedGate.default()
     assert isinstance(gate, CalibratedGate)
-    assert gate.budget == DEFAULT_GATE.budget
-    assert gate.ceiling < DEFAULT_GATE.ceiling
+    assert usual.budget is not None
+    assert gate.budget == usual.budget
+    assert gate.ceiling < usual.ceiling
     told = CalibratedGate(floor=0.1)
     lean = adapt(network(), IMAGES[:2], "all", gate=told, calibration=IMAGES)
     assert gates(lean) == {told}
-    without = adapt(network(), IMAGES[:2], "all")
-    assert gates(without) == {PaperGate()}

@@ -204,7 +204,7 @@ def test_calibrated_gate_follows_its_definition():
     assert_close(spreads["bn1"].var, change.square().mean(0), atol=1e-5)
     by_batches = observe(model, IMAGES.split(3))
     assert_close(by_batches["bn2"].var, spreads["bn2"].var, atol=1e-5)
-    lean = adapt(model, IMAGES, "all", calibration=IMAGES)
+    lean = adapt(model, IMAGES, "all", gate="calibrated", calibration=IMAGES)
     assert_close(lean.get_submodule("bn1").mean_spread, spreads["bn1"].mean, atol=0)
     assert float((outputs(lean)[0] - outputs(adapt(model, IMAGES, "all"))[0]).abs().max()) > 1e-4
     with pytest.raises(SettingError, match="calibration=images"):

@@ -72,7 +72,7 @@ def test_a_model_whose_inputs_are_not_known_is_refused(tmp_path: Path) -> None:
 
 def test_a_method_is_a_row_with_one_entry(network: Network) -> None:
     """Tent and others are such entries, too; here one whose decisions are known."""
-    entry = method_row("leantta:half", "LeanTTA as it is evaluated", fp32_bytes, adapts="half")
+    entry = method_row("leantta:half:calibrated", "LeanTTA as it is evaluated", fp32_bytes, adapts="half")
     few = BenchSettings(sessions=1, rounds=2, warm_up=1, processes=1)
     rows = {"torch-fp32-half": ROWS["torch-fp32-half"], "leantta": entry}
     found = run_bench([row.on(name, network) for name, row in rows.items()], few)

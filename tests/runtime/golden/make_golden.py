@@ -48,7 +48,7 @@ def plain() -> nn.Module:
 
 
 GOLDEN: Mapping[str, tuple[Callable[[], nn.Module], Mapping[str, Any]]] = {
-    "format1": (plain, {}),
+    "format1": (plain, {"gate": "calibrated"}),
     "format1_fused": (Fused, {"gate": "calibrated"}),
     "format1_steps": (Fused, {"gate": "paper"}),  # a step for each channel, which the others have not
 }

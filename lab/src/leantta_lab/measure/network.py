@@ -4,7 +4,6 @@ import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +19,7 @@ from leantta.evaluate.predictor import decided
 from leantta.export.convert import convert
 from leantta.export.options import FileOptions, Precision
 from leantta.files import sha256_of
-from leantta.gates.table import DEFAULT_GATE
+from leantta.gates.calibrated import CalibratedGate
 from leantta.methods.method import TorchPredictor
 from leantta.modalities.datasets import dataset_info
 from leantta.models.reference import resolve
@@ -37,8 +36,8 @@ Floats = npt.NDArray[np.float32]
 CALIBRATION, CHECKED = 128, 64
 """How many inputs the ranges are found on, and how many the rows' decisions are compared on."""
 
-GATE = replace(DEFAULT_GATE, budget=None)
-"""Its ceiling is not fitted: times do not depend on it."""
+GATE = CalibratedGate(budget=None)
+"""What adapting rows are timed with. Without a budget its ceiling is not fitted: no time depends on it."""
 
 NOISE = 32
 """As many of either where they are noise, of which more would tell no more."""
