@@ -111,7 +111,7 @@ def test_a_layer_is_what_its_living_channels_make_it(name: str, memory_format: t
     assert_close(y[:, DEAD], fixed, atol=1e-6 * float(fixed.abs().max()))
 
 
-@pytest.mark.parametrize("settings", [{}, {"mixture_variance": True}, {"memory": StreamMemory(patience=2)}])
+@pytest.mark.parametrize("settings", [{}, {"mixture_variance": True}, {"memory": StreamMemory()}])
 @pytest.mark.parametrize("name", GATES)
 def test_nothing_else_depends_on_what_a_dead_channel_sees(name: str, settings: dict[str, Any]) -> None:
     x, other = inputs(), inputs()

@@ -31,6 +31,7 @@ from leantta.gates.filter import FilterGate
 from leantta.gates.gate import Gate, Operator, UnknownGate, setting
 from leantta.gates.source import Fitted, Source
 from leantta.graph.functions import FUNCTIONS
+from leantta.layer_memory import LayerMemory
 from leantta.methods.parse import parse_method
 from leantta.nn import AdaptiveNorm
 from leantta.surgery.adaptation import Adaptation
@@ -65,10 +66,8 @@ class HalfwayGate(Gate):
 """,
     )
 
-    def reading(
-        self, shift: Shift, source: Stats, constants: Mapping[str, Tensor], counts: Tensor | None
-    ) -> Reading:
-        del constants, counts
+    def reading(self, shift: Shift, source: Stats, constants: Mapping[str, Tensor]) -> Reading:
+        del constants
         distance = (shift.mean.square() / source.var).mean(1, keepdim=True)
         return Reading(distance, self.reach * distance / (1 + distance))
 

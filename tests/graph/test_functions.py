@@ -16,10 +16,10 @@ from leantta.graph.functions import (
     FUNCTIONS,
     called,
     float_constants,
-    inline,
     int8_constants,
     is_norm,
 )
+from leantta.graph.inline import inline
 from leantta.graph.ir import BATCH, LOCAL, Graph, Node, Tensor, write_graph
 from leantta.graph.run import run_graph
 from leantta.quantize.params import Affine, affine_of
@@ -231,7 +231,8 @@ def test_channels_of_u_may_have_scales_of_their_own(gate: str, shape: str) -> No
 
 def test_every_function_is_valid_and_called_by_name() -> None:
     ends = ("", "Add", "HardSwish", "AddHardSwish")
-    norms = [kind.operator.name for kind in table.GATES.values()]
+    operators = [each for kind in table.GATES.values() for each in (kind.operator, kind.stream_operator)]
+    norms = [each.name for each in operators if each is not None]
     assert {"AdaptiveNorm", "CalibratedNorm"} <= set(norms)
     assert set(FUNCTIONS) == {*norms, *(f"QLinear{name}{end}" for name in norms for end in ends)}
     node = graph_of(case(PaperGate(), (2, 2), 1)).nodes[0]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from gates.striped import MEAN, STD, given, hazy, pixels, striped
 from leantta.data.datasets import model_inputs
 from leantta.errors import DataError, SettingError
 from leantta.gates.calibrated import CalibratedGate
@@ -76,40 +77,45 @@ def test_every_option_changes_the_result_and_is_recorded(changed, subject, image
     assert usual.settings(10) != other.settings(10)
 
 
+@pytest.fixture(scope="module")
+def stripes() -> SourceModel:
+    """A network for which the shift filter helps."""
+    source = model_inputs(pixels())
+    return SourceModel(
+        model=striped(), example=given(pixels(2)), mean=MEAN, std=STD, classes=4, source=lambda n: source[:n]
+    )
+
+
 @pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (None, StreamMemory(patience=1)),
-        (StreamMemory(patience=1), StreamMemory(patience=1, length=2)),
-        (StreamMemory(patience=1), StreamMemory(patience=1, agreement=0.9)),
-        (StreamMemory(patience=1), StreamMemory(patience=4)),
-    ],
-    ids=str,
+    ("one", "other"), [(None, StreamMemory()), (StreamMemory(), StreamMemory(length=2))], ids=str
 )
-def test_memory_uses_the_inputs_before_until_it_is_reset(one, other, subject, images):
-    dark = 0.4 * images  # all shifted the same way
-    gate = CalibratedGate.default()
-    methods = [parse_method("leantta", Adaptation(gate=gate, memory=memory)) for memory in (one, other)]
-    predictors = [method.build(subject) for method in methods]
-    first, second = (predictor.predict(dark) for predictor in predictors)
+def test_memory_uses_the_inputs_before_until_it_is_reset(one, other, stripes):
+    haze = model_inputs(hazy(pixels(12, seed=3)))  # all shifted the same way
+    gate = FilterGate()
+    methods = [
+        parse_method("leantta", Adaptation(layers="all", gate=gate, memory=memory)) for memory in (one, other)
+    ]
+    predictors = [method.build(stripes) for method in methods]
+    first, second = (predictor.predict(haze) for predictor in predictors)
     assert np.abs(first - second).max() > 1e-3
     assert methods[0].settings(10) != methods[1].settings(10)
     assert [predictor.stateless for predictor in predictors] == [one is None, False]
     predictors[1].reset()
-    singly = np.concatenate([predictors[1].predict(dark[i : i + 1]) for i in range(len(dark))])
+    singly = np.concatenate([predictors[1].predict(haze[i : i + 1]) for i in range(len(haze))])
     assert_close(singly, second, atol=1e-4)
 
 
 def test_what_follows_the_name_goes_before_the_options():
     options = Adaptation(layers="all", gate=PaperGate(tau=0.5))
-    text = "leantta:3:calibrated:floor=0.05:memory:length=8"
+    text = "leantta:3:filter:rank=4:memory:length=3"
     assert parse_method(text, options).settings(10) == {
         "layers": 3,
-        "gate": "CalibratedGate",
-        "floor": 0.05,
-        "ceiling": 0.4,
+        "gate": "FilterGate",
+        "shrink": 1.0,
+        "rank": 4.0,
+        "budget": 0.005,
         "mixture_variance": False,
-        "memory": {"length": 8.0, "agreement": StreamMemory().agreement, "patience": StreamMemory().patience},
+        "memory": {"length": 3.0},
     }
     assert parse_method(text, options).label == text
 

@@ -14,14 +14,18 @@ from export.models import info_of
 from gates.striped import GOOD, Striped, given, hazy, pixels, striped
 from leantta.errors import ArtifactError, SettingError
 from leantta.export.convert import Conversion, convert
-from leantta.export.options import FileOptions
+from leantta.export.options import FileOptions, Precision
 from leantta.gates.filter import FilterGate
 from leantta.layer_memory import LayerMemory
 from leantta.memory import StreamMemory
 from leantta.nn import AdaptiveNorm, forget
 from reference import assert_close
 
-FORMS = {"fp32": ("fp32", False), "int8": ("int8", False), "int8 portable": ("int8", True)}
+FORMS: dict[str, tuple[Precision, bool]] = {
+    "fp32": ("fp32", False),
+    "int8": ("int8", False),
+    "int8 portable": ("int8", True),
+}
 HAZY = 12  # inputs in a row
 
 

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from zoo import trained
 
+from leantta.decisions import expected_losses, scores_of
 from leantta.gates.calibrated import PARTS, CalibratedGate
 from leantta.gates.gate import Gate
-from leantta.memory import StreamMemory
 from leantta.nn import AdaptiveNorm
 from leantta.surgery.apply import adapt
-from leantta.surgery.fitting import cost
 from reference import assert_close
 
 IMAGES = torch.randn(96, 3, 12, 12, generator=torch.Generator().manual_seed(3))
@@ -64,9 +63,13 @@ def costs(before: Tensor, after: Tensor) -> float:
 @given(st.integers(1, 7), st.integers(1, 20), st.integers(0, 1000))
 def test_the_cost_is_what_the_model_expects_to_lose(classes, count, seed):
     before, after = torch.randn(2, count, classes, generator=torch.Generator().manual_seed(seed)) * 3
-    assert_close(cost(before, after), costs(before, after), atol=1e-6)
-    assert cost(before, before) == 0
-    assert 0 <= cost(before, after) <= 1
+    first, then = scores_of(before), scores_of(after)
+    assert first is not None
+    assert then is not None
+    losses = expected_losses(first, then)
+    assert_close(float(losses.mean()), costs(before, after), atol=1e-6)
+    assert not expected_losses(first, first).any()
+    assert ((losses >= 0) & (losses <= 1)).all()
 
 
 @pytest.mark.parametrize("budget", [0.0, 0.002, 0.01, 0.05, 1.0])
@@ -87,22 +90,16 @@ def test_the_ceiling_is_the_largest_that_keeps_the_budget(budget):
     assert list(ceilings(lean)) == pytest.approx([wanted])
 
 
-def test_batches_and_a_memory_make_no_difference_and_the_model_stays():
+def test_batches_make_no_difference_and_the_model_stays():
     model = network().train()
     before = copy.deepcopy(model.state_dict())
     gate = CalibratedGate(ceiling=0.8, budget=0.01)
     made = [
-        adapt(model, IMAGES[:2], "all", gate=gate, calibration=images, memory=memory)
-        for images, memory in (
-            (IMAGES, None),
-            (iter(IMAGES.split(7)), None),
-            (IMAGES, StreamMemory(patience=1)),
-        )
+        adapt(model, IMAGES[:2], "all", gate=gate, calibration=images)
+        for images in (IMAGES, iter(IMAGES.split(7)))
     ]
     assert len(ceilings(made[0])) == 1
-    assert ceilings(made[0]) == ceilings(made[1]) == ceilings(made[2]) != {0.8}
-    remembered = [layer.remembered for layer in made[2].modules() if isinstance(layer, AdaptiveNorm)]
-    assert all(each is not None and each.count == 0 for each in remembered)
+    assert ceilings(made[0]) == ceilings(made[1]) != {0.8}
     assert model.training
     assert all(torch.equal(before[key], value) for key, value in model.state_dict().items())
 

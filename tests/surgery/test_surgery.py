@@ -1,4 +1,5 @@
 import copy
+from dataclasses import replace
 
 import pytest
 import torch
@@ -14,7 +15,9 @@ from leantta.errors import (
     UnsupportedModelError,
 )
 from leantta.gates.calibrated import CalibratedGate
+from leantta.gates.filter import FilterGate
 from leantta.gates.paper import PaperGate
+from leantta.layer_memory import LayerMemory
 from leantta.memory import StreamMemory
 from leantta.nn import AdaptiveNorm, AdaptiveNorm2d, ChannelAffine
 from leantta.surgery.adaptation import Adaptation, most_shifted
@@ -304,13 +307,18 @@ def test_what_is_planned_is_applied():
         gate=PaperGate(tau=0.3),
         mixture_variance=True,
         adapt_vectors=True,
-        memory=StreamMemory(length=3),
     )
     layer = apply(model := trained(Functional()), plan(model, IMAGES, asked)).get_submodule("bn2")
     assert isinstance(layer, AdaptiveNorm)
     assert (layer.gate, layer.mixture_variance, layer.adapt_vectors) == (PaperGate(tau=0.3), True, True)
-    assert layer.remembered is not None
-    assert layer.remembered.memory == StreamMemory(length=3)
+    assert layer.memory is None
+    streaming = replace(asked, gate=FilterGate(), memory=StreamMemory(length=3))
+    kept = {"into": torch.zeros(16, 1), "back": torch.zeros(1, 16), "share": torch.ones(1)}
+    filtering = replace(plan(model, IMAGES, streaming), constants={"bn2": kept})
+    layer = apply(model, filtering).get_submodule("bn2")
+    assert isinstance(layer, AdaptiveNorm)
+    assert isinstance(layer.memory, LayerMemory)
+    assert layer.memory.memory == StreamMemory(length=3)
 
 
 def test_a_fitted_plan_has_what_its_gate_keeps_and_leaves_the_plan_it_came_from():
