@@ -63,7 +63,7 @@ def test_every_target_is_in_the_results_with_its_command():
 
 BENCHED = ("resnet18", "mobilenet_v2")
 MODELS = [(model, dataset) for dataset in ("cifar10", "cifar100") for model in BENCHED]
-DEFAULT = "leantta:sixteen:calibrated"
+CALIBRATED = "leantta:sixteen:calibrated"
 
 
 def full_records(model: str, dataset: str, stream: str, method: str) -> list[Record]:
@@ -99,18 +99,18 @@ def test_int8_loses_at_most_half_a_point(model, dataset, kind):
 @pytest.mark.parametrize(("model", "least"), [("resnet18", 2.5), ("mobilenet_v2", 4.0)])
 def test_both_gates_gain_on_corrupted_images(model, least):
     none = accuracy(model, "cifar10", "abrupt", "none")
-    for method in ("leantta:half:paper", DEFAULT):
+    for method in ("leantta:half:paper", CALIBRATED):
         assert accuracy(model, "cifar10", "abrupt", method) - none >= least
 
 
 @pytest.mark.parametrize(("model", "dataset"), [*MODELS, ("mobilevit_s", "cifar10")])
-def test_the_default_loses_at_most_half_a_point_on_clean_images(model, dataset):
+def test_the_calibrated_gate_loses_at_most_half_a_point_on_clean_images(model, dataset):
     clean = {
         method: accuracy(model, dataset, "clean", method)
-        for method in ("none", "leantta:half:paper", DEFAULT)
+        for method in ("none", "leantta:half:paper", CALIBRATED)
     }
-    assert clean["none"] - clean[DEFAULT] <= 0.5
-    assert clean[DEFAULT] >= clean["leantta:half:paper"] - 0.2
+    assert clean["none"] - clean[CALIBRATED] <= 0.5
+    assert clean[CALIBRATED] >= clean["leantta:half:paper"] - 0.2
 
 
 SENSORS = [
@@ -134,34 +134,34 @@ def test_what_is_said_of_shifted_sound_is_in_the_records():
     streams = ("abrupt", "gradual")
     f1 = {
         method: [weighted_f1_of("vggish", "esc50", stream, method) for stream in streams]
-        for method in ("none", DEFAULT, "leantta:half:paper", f"{DEFAULT}:floor=0.075")
+        for method in ("none", CALIBRATED, "leantta:half:paper", f"{CALIBRATED}:floor=0.075")
     }
-    none, default, paper, floor = (f"{np.mean(found):.2f}" for found in f1.values())
-    compared = zip(f1[DEFAULT], f1["none"], streams, strict=True)
+    none, calibrated, paper, floor = (f"{np.mean(found):.2f}" for found in f1.values())
+    compared = zip(f1[CALIBRATED], f1["none"], streams, strict=True)
     gains = [f"{own - base:+.2f} {stream}" for own, base, stream in compared]
     said = " ".join(RESULTS.split())
-    assert f"the mean of both streams is {default}, None's {none} ({', '.join(gains)}, five seeds" in said
+    assert f"the mean of both streams is {calibrated}, None's {none} ({', '.join(gains)}, five seeds" in said
     assert f"a floor of 0.075 are at {paper} and {floor}" in said
 
 
 @pytest.mark.parametrize("stream", ["abrupt", "gradual"])
-def test_the_default_gains_on_shifted_motion(stream):
-    none, default = (accuracy("motion_cnn", "har", stream, method) for method in ("none", DEFAULT))
-    assert default > none
+def test_the_calibrated_gate_gains_on_shifted_motion(stream):
+    none, calibrated = (accuracy("motion_cnn", "har", stream, method) for method in ("none", CALIBRATED))
+    assert calibrated > none
 
 
 @pytest.mark.parametrize(
     ("model", "dataset", "measured"), [("motion_cnn", "har", accuracy), ("vggish", "esc50", weighted_f1_of)]
 )
-def test_the_default_loses_at_most_half_a_point_on_clean_sound_and_motion(model, dataset, measured):
-    none, default = (measured(model, dataset, "clean", method) for method in ("none", DEFAULT))
-    assert none - default <= 0.5
+def test_the_calibrated_gate_loses_at_most_half_a_point_on_clean_sound_and_motion(model, dataset, measured):
+    none, calibrated = (measured(model, dataset, "clean", method) for method in ("none", CALIBRATED))
+    assert none - calibrated <= 0.5
 
 
 @pytest.mark.parametrize(("model", "dataset"), MODELS)
 def test_stream_mode_loses_nothing_where_each_image_is_another(model, dataset):
     plain, remembering = (
-        accuracy(model, dataset, "abrupt", method) for method in (DEFAULT, f"{DEFAULT}:memory")
+        accuracy(model, dataset, "abrupt", method) for method in (CALIBRATED, f"{CALIBRATED}:memory")
     )
     assert plain - remembering <= 0.2
 
@@ -177,7 +177,7 @@ def summary_rows() -> list[str]:
     datasets = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "har": "UCI HAR", "esc50": "ESC-50"}
     rows = []
     for (model, dataset), measured in networks.items():
-        methods = ["none", "leantta:half:paper", DEFAULT]
+        methods = ["none", "leantta:half:paper", CALIBRATED]
         file = f"{model}_{dataset}_sixteen_calibrated.onnx"
         cells = [measured(model, dataset, "abrupt", method) for method in (*methods, file)]
         cells += [measured(model, dataset, "clean", method) for method in methods]

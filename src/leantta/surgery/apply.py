@@ -46,10 +46,10 @@ def adapt(
     """Return a copy of the model whose selected BatchNorm layers adapt to each input; the others are fused.
 
     `example` is an input the model runs on. With `calibration`, source images as the model takes them (one
-    tensor or batches), the gate is the calibrated one, without them the paper's. If the gate has a budget,
-    as the calibrated one has by default, its ceiling is lowered until it keeps it. With a `memory` the layers
-    remember the inputs before, until `leantta.forget`; without, a call leaves no trace. See `plan` for
-    what each layer will do and why.
+    tensor or batches), the gate is the shift filter, without them the paper's. Fitting the filter takes a
+    minute or more, and only layers that help within its budget adapt. With fewer than 24 different images the
+    paper's gate takes its place. With a `memory` the layers remember the inputs before, until
+    `leantta.forget`; without, a call leaves no trace. See `plan` for what each layer will do and why.
 
     >>> import torch
     >>> model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8))
