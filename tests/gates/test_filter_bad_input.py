@@ -15,7 +15,7 @@ from leantta.disturbances.copies import Disturbances, disturbances_of
 from leantta.disturbances.library.camera import CAMERA
 from leantta.disturbances.library.disturbance import Disturbance, Library
 from leantta.disturbances.library.motion import MOTION
-from leantta.errors import DataError, UnsupportedModelError
+from leantta.errors import DataError, SettingError, UnsupportedModelError
 from leantta.filtering.report import FilterReport
 from leantta.gates.filter import FilterGate
 from leantta.gates.paper import PaperGate
@@ -214,3 +214,9 @@ def test_a_library_for_other_inputs_leaves_the_papers_gate(model: Striped) -> No
     images = given(pixels(40))
     note = fell_back(model, fitted(model, images, Disturbances(MOTION)), images[:2])
     assert "for inputs with 3 axes" in note
+
+
+@pytest.mark.parametrize("rank", [0, 2.5, 513, float("nan")])
+def test_a_rank_that_is_no_number_of_directions_is_refused(rank: float) -> None:
+    with pytest.raises(SettingError, match="rank must"):
+        FilterGate(rank=rank)
