@@ -87,7 +87,7 @@ def _stream_notes(setting: Setting, *more: str) -> list[str]:
         PAPER,
         ONE_BY_ONE,
         "LeanTTA adapts the first half of the BatchNorms, with the calibrated gate sixteen of them.",
-        "Stream mode keeps running statistics, so it sees the stream in order, one image at a time.",
+        "Stream mode remembers, so it sees the stream in order, one image at a time.",
         TTN_NOTE,
         *more,
         *quick_note(setting),
