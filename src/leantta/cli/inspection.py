@@ -1,4 +1,4 @@
-"""`leantta inspect`: the plan of a model as a table."""
+"""`leantta inspect`: the plan of a model as a table, or what a file says of itself."""
 
 import json
 from dataclasses import asdict
@@ -48,20 +48,27 @@ def inspection(
     field: Path | None,
     as_json: bool,
 ) -> None:
-    """Show what would happen to each BatchNorm of MODEL, and why.
+    """Show what would happen to each BatchNorm of MODEL, and why; or what a model file says of itself.
 
     MODEL is a name (resnet18, mobilenet_v2, vggish, mobilevit_s) or your own function that returns a module:
-    file.py:function or package.module:function. Nothing is changed and no weights are needed.
+    file.py:function or package.module:function. Nothing is changed and no weights are needed. Of a file that
+    `leantta convert` made (.onnx) it shows which layers adapt, and what to expect of that.
 
     \b
     Examples:
       leantta inspect resnet18
+      leantta inspect model.onnx
       leantta inspect mobilenet_v2 --adapt 0.4
       leantta inspect resnet18 --adapt 'layer1.*,bn1'
       leantta inspect my_model.py:build --input 3,96,96 --adapt all
       leantta inspect resnet18 --weights weights/resnet18_cifar10.safetensors \\
           --adapt shift:8 --source cifar10.npz --field photos/
     """
+    if model.endswith(".onnx"):
+        from leantta.runtime.facts import facts_of, metadata_of
+
+        click.echo(json.dumps(metadata_of(model), indent=1) if as_json else facts_of(model))
+        return
     import torch
 
     from leantta.models.named import default_dataset, is_named, model_entry

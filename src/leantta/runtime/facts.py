@@ -1,0 +1,74 @@
+"""What a model file says of itself, for people."""
+
+import json
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+from leantta.runtime.container import INFO_KEY, check_crc, read_container
+from leantta.runtime.metadata import Info, read_info
+from leantta.tables import render
+
+EXPECTED = {
+    "expected_gain_known": "expected gain under shifts that it knows",
+    "expected_gain_unknown": "expected gain under others",
+    "expected_cost": "expected loss on clean inputs",
+}
+"""What fitting the shift filter told, by its key in the metadata."""
+
+
+def facts_of(path: str | PathLike[str]) -> str:
+    """Return tables of what the file at `path` says of itself.
+
+    Raises:
+        MissingFileError: there is nothing at `path`.
+        ArtifactError: the file is damaged, not ours, or too new.
+    """
+    container = read_container(path)
+    check_crc(container)
+    info = read_info(container)
+    rows = [
+        ("model", f"{info.model}, {info.precision}{', portable' if info.portable else ''}"),
+        ("size", f"{container.size / 1e6:.2f} MB"),
+        ("input", f"{info.input.kind}, {' x '.join(map(str, info.input.shape))}"),
+        ("outputs", f"{info.outputs}"),
+        ("gate", "none: nothing adapts" if info.gate is None else info.gate.described(info.gate)),
+        ("layers", _layers(info)),
+        ("stream mode", "no" if info.memory is None else f"yes, remembers {info.memory.size} numbers"),
+        *_expectations(info.calibration or {}),
+        ("made with", ", ".join(f"{name} {version}" for name, version in sorted(info.versions.items()))),
+    ]
+    table = render(["", "in the file"], rows)
+    plan = [(row.layer, str(row.channels), row.action, row.reason) for row in info.plan]
+    return f"{table}\n\n{render(['layer', 'channels', 'action', 'reason'], plan)}"
+
+
+def metadata_of(path: str | PathLike[str]) -> dict[str, Any]:
+    """Return the metadata of the file at `path` as it is written there.
+
+    Raises:
+        MissingFileError: there is nothing at `path`.
+        ArtifactError: the file is damaged, not ours, or too new.
+    """
+    container = read_container(path)
+    check_crc(container)
+    read_info(container)  # so that what is wrong has a name
+    told: dict[str, Any] = json.loads(container.metadata[INFO_KEY])
+    return told
+
+
+def _layers(info: Info) -> str:
+    return f"{len(info.layers)} of {len(info.plan)} adapt"
+
+
+def _expectations(calibration: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Return what fitting told of gain and cost, in points with its 95 % interval, and its notes."""
+    rows = [("source images", str(calibration["images"]))] if "images" in calibration else []
+    for key, name in EXPECTED.items():
+        value = calibration.get(key)
+        if isinstance(value, list) and len(value) == 2 and all(isinstance(v, int | float) for v in value):
+            mean, half = (100 * float(v) for v in value)
+            rows.append((name, f"{mean:+.1f} [{mean - half:+.1f}, {mean + half:+.1f}] points"))
+    notes = calibration.get("notes")
+    rows += [("note", str(note)) for note in notes] if isinstance(notes, list) else []
+    return rows
