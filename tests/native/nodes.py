@@ -16,8 +16,11 @@ from leantta.runtime import kernel
 
 Array = NDArray[Any]
 
-BYTES = tuple(name for name in FUNCTIONS if name.startswith("QLinear"))
-FLOATS = tuple(name for name in FUNCTIONS if name not in BYTES)
+IN_KERNEL = tuple(name for name, form in FUNCTIONS.items() if "before" not in form.input)
+"""Those with a memory run in standard operators."""
+
+BYTES = tuple(name for name in IN_KERNEL if name.startswith("QLinear"))
+FLOATS = tuple(name for name in IN_KERNEL if name not in BYTES)
 TYPED = [(op, np.float32) for op in FLOATS] + [(op, dtype) for op in BYTES for dtype in (np.uint8, np.int8)]
 """Every function with every type of tensor that it takes."""
 
