@@ -168,7 +168,7 @@ def test_the_calibrated_gate_loses_at_most_half_a_point_on_clean_sound_and_motio
 FILTER = "leantta:half:filter"
 
 
-@pytest.mark.parametrize(("model", "gain", "cost"), [("resnet18", 6.0, 0.3)])
+@pytest.mark.parametrize(("model", "gain", "cost"), [("resnet18", 6.0, 0.3), ("mobilenet_v2", 8.0, 0.5)])
 def test_the_shift_filter_gains_twice_what_the_other_gates_gain(model, gain, cost):
     abrupt, clean = (
         {m: accuracy(model, "cifar10", stream, m) for m in ("none", CALIBRATED, FILTER)}
