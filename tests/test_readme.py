@@ -180,7 +180,7 @@ def test_the_shift_filter_gains_twice_what_the_other_gates_gain(model, gain, cos
     assert clean["none"] - clean[FILTER] <= cost
 
 
-@pytest.mark.parametrize(("model", "dataset"), [("resnet18", "cifar10")])
+@pytest.mark.parametrize(("model", "dataset"), [("resnet18", "cifar10"), ("mobilenet_v2", "cifar10")])
 def test_stream_mode_gains_on_gradual_streams_and_loses_nothing_on_abrupt_ones(model, dataset):
     gained = {
         stream: accuracy(model, dataset, stream, f"{FILTER}:memory")
