@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from leantta.errors import SettingError
 from leantta.gates.gate import Gate, Operator, setting
 from leantta.gates.paper import PaperGate
 from leantta.gates.source import Fitted, Source
@@ -187,12 +186,6 @@ class FilterGate(Gate):
     constants = ("into", "back", "share")
     operator = _operator("FilterNorm", ANSWER, streams=False)
     stream_operator = _operator("StreamFilterNorm", STREAM_ANSWER, streams=True)
-
-    def __post_init__(self) -> None:
-        """Refuse values out of range, and half a direction."""
-        super().__post_init__()
-        if self.rank != int(self.rank):
-            raise SettingError(f"rank must be a whole number, got {self.rank!r}")
 
     def described(self, asked: Gate) -> str:
         """Return what the filter may cost."""
