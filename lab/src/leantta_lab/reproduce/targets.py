@@ -9,6 +9,7 @@ from leantta_lab.reproduce import (
     figure_scatter,
     figure_statistics,
     fusion,
+    table_filter,
     table_systems,
 )
 from leantta_lab.reproduce.paper_tables import (
@@ -29,6 +30,7 @@ TARGETS: Mapping[str, Target] = {
     "table-fusion": fusion.TABLE,
     "table-mobilevit": TABLE_MOBILEVIT.target(),
     "table-clean": TABLE_CLEAN.target(),
+    "table-filter": table_filter.TARGET,
     "table-birds": TABLE_BIRDS.target(),
     "table-motion": TABLE_MOTION.target(),
     "figure-scatter": figure_scatter.TARGET,

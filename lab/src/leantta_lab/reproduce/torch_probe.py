@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from leantta.methods.method import TorchPredictor
 from leantta.modalities.cells import CLEAN, CachedCells
-from leantta.modalities.datasets import dataset_info, generated_cells, load_data
+from leantta.modalities.datasets import dataset_info, generated_cells, load_data, modality_of
 from leantta.models.pretrained import pretrained
 from leantta.streams.stream import Batch, Stream
 from leantta.surgery.plan import Action, plan
@@ -28,6 +29,7 @@ class Probe:
             LeanTTAError: there is no such checkpoint, or the images cannot be read.
         """
         self.info = dataset_info(dataset)
+        self._dataset, self._images = dataset, images
         self.model = pretrained(model, dataset)
         self.cells = CachedCells(generated_cells(load_data(images, dataset, "test")))
         self.example = self.normalized(self.cells.inputs(self.cells.cell(CLEAN, 0, np.arange(2), 0)))
@@ -35,6 +37,11 @@ class Probe:
     def layers(self) -> list[str]:
         """Return the BatchNorms that can adapt, in execution order."""
         return plan(self.model, self.example, "all").named(Action.ADAPT)
+
+    def source(self, count: int) -> Tensor:
+        """Return so many training images, as the model takes them."""
+        samples = load_data(self._images, self._dataset, "train").samples[:count]
+        return self.normalized(modality_of(self._dataset).inputs(samples))
 
     def normalized(self, inputs: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> Tensor:
         """Return inputs between 0 and 1 as the model takes them."""
@@ -49,8 +56,10 @@ class Probe:
 
     def tally(self, model: nn.Module, stream: Stream) -> list[int]:
         """Return how many images of a stream a model in this one's place gets right, and of how many."""
-        right = sum(
-            int((scores.argmax(1).numpy() == batch.labels).sum())
-            for batch, scores in self.outputs(model, stream)
-        )
-        return [right, len(stream)]
+        right = self.right(model, stream)
+        return [int(right.sum()), len(right)]
+
+    def right(self, model: nn.Module, stream: Stream) -> npt.NDArray[np.bool_]:
+        """Return which images of a stream a model in this one's place gets right."""
+        answers = self.outputs(model, stream)
+        return np.concatenate([scores.argmax(1).numpy() == batch.labels for batch, scores in answers])
