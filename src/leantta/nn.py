@@ -45,7 +45,7 @@ class AdaptiveNorm(nn.Module):
 
         `mixture_variance` adds the variance between source and sample to the blend. `adapt_vectors` lets the
         mean follow samples that have one position per channel; their variance stays the source's in any case.
-        A gate that remembers nothing leaves the `memory` alone.
+        The `memory` is for a gate that remembers.
         """
         super().__init__()
         self.num_features = num_features

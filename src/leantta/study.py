@@ -1,6 +1,6 @@
 """Methods and model files side by side: each over each stream with each seed, one record a run."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +15,7 @@ from leantta.files import check_folder
 from leantta.methods.contenders import Contender, from_file, on_torch
 from leantta.modalities.cells import CLEAN, CachedCells, Cells
 from leantta.modalities.datasets import dataset_info, generated_cells, load_data
-from leantta.progress import Progress, silent
+from leantta.progress import Progresses, silent
 from leantta.streams.by_name import StreamOptions, build_stream
 from leantta.streams.stream import Stream
 
@@ -94,9 +94,7 @@ def prepare_study(study: Study) -> Prepared:
     return Prepared(study, streams, contenders)
 
 
-def run_study(
-    study: Study | Prepared, progress: Callable[[str], Progress] = lambda _: silent
-) -> Iterator[Record]:
+def run_study(study: Study | Prepared, progress: Progresses = lambda _: silent) -> Iterator[Record]:
     """Yield the record of each run; `progress` is called with the run's label and draws its progress.
 
     A run whose record is there already is not computed again; one that was broken off goes on.

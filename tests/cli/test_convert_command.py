@@ -6,22 +6,13 @@ import numpy as np
 import pytest
 
 import leantta
+from cli.own_model import BUILD
 from leantta.runtime.container import read_container
 from leantta.runtime.metadata import InputInfo, read_info
 from leantta.runtime.verify import verify
 from running import Done, Run
 
-MODEL_FILE = """
-import torch
-from torch import nn
-
-def build():
-    torch.manual_seed(0)
-    return nn.Sequential(
-        nn.Conv2d(3, 8, 3, stride=4), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8),
-        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 10)
-    )
-
+MODEL_FILE = f"""{BUILD}
 def branching():
     class Branching(nn.Module):
         def __init__(self):

@@ -7,28 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from cli.own_model import BUILD
 from leantta.gates.filter import FilterGate
 from leantta.gates.paper import PaperGate
 from leantta.runtime.container import read_container
 from leantta.runtime.metadata import read_info
 from running import Run
 
-MODEL_FILE = """
-import torch
-from torch import nn
-
-def build():
-    torch.manual_seed(0)
-    return nn.Sequential(
-        nn.Conv2d(3, 8, 3, stride=4), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8),
-        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 10)
-    )
-"""
-
 
 @pytest.fixture
 def own_model(tmp_path: Path) -> str:
-    (tmp_path / "my_model.py").write_text(MODEL_FILE)
+    (tmp_path / "my_model.py").write_text(BUILD)
     return "my_model.py:build"
 
 

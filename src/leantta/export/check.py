@@ -1,6 +1,6 @@
 """The last step before a file is written: its heads, its memory, and a comparison with the torch model."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,13 +16,10 @@ from leantta.export.trace import Traced
 from leantta.gates.gate import Gate
 from leantta.graph.ir import Graph
 from leantta.graph.run import run_graph
-from leantta.progress import Progress, silent
+from leantta.progress import Progresses, silent
 from leantta.quantize.qdq import inlined
 from leantta.runtime.metadata import MemoryInfo, ShiftInfo
 from leantta.runtime.selftest import SelfTest
-
-Bars = Callable[[str], Progress]
-"""A progress bar for each part of the work, by its name."""
 
 LIMIT: Mapping[str, float] = {"fp32": 1e-3, "int8": 0.5}
 """Largest difference of scores to the torch model, as a share of the largest score."""
@@ -49,7 +46,7 @@ def check(
     source: Source,
     gate: Gate,
     options: FileOptions,
-    progress: Bars = lambda _: silent,
+    progress: Progresses = lambda _: silent,
 ) -> Checked:
     """Return the graph with all that the file has, and how its scores compare with the torch model's.
 

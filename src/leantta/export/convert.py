@@ -15,7 +15,7 @@ from leantta.data.logmel import Filling
 from leantta.disturbances.copies import Disturbances
 from leantta.errors import SettingError
 from leantta.export.artifact import seal, versions
-from leantta.export.check import Bars, check
+from leantta.export.check import check
 from leantta.export.options import FileOptions, Precision
 from leantta.export.preprocessing import with_preprocessing
 from leantta.export.report import Conversion
@@ -26,7 +26,7 @@ from leantta.gates.gate import Gate
 from leantta.gates.table import DEFAULT_GATE, gate_of
 from leantta.graph.functions import distances
 from leantta.graph.ir import Array, Graph
-from leantta.progress import silent
+from leantta.progress import Progresses, silent
 from leantta.quantize.calibrate import Ranges, calibrate
 from leantta.quantize.lowering import InFloat
 from leantta.quantize.nhwc import write_nhwc
@@ -55,7 +55,7 @@ def convert(
     classes: Sequence[str] | None = None,
     name: str | None = None,
     weights_sha256: str | None = None,
-    progress: Bars = lambda _: silent,
+    progress: Progresses = lambda _: silent,
 ) -> Conversion:
     """Write the model to `output` as one ONNX file that adapts to each input, and return what was done.
 
@@ -139,7 +139,7 @@ def adapt_source(
     inputs: Floats,
     layers: Selector,
     gate: Gate,
-    progress: Bars = lambda _: silent,
+    progress: Progresses = lambda _: silent,
     disturbances: Disturbances | None = None,
 ) -> Adapted:
     """Return a copy of the model that adapts, its gate fitted to source inputs as the model takes them."""
@@ -160,7 +160,7 @@ class Quantized:
 
 
 def quantize(
-    exact: Graph, source: Source, options: FileOptions, progress: Bars = lambda _: silent
+    exact: Graph, source: Source, options: FileOptions, progress: Progresses = lambda _: silent
 ) -> Quantized:
     """Return a float graph in the precision of the file, with what it does to images in front of it."""
     image = source.info.kind == "image"

@@ -13,7 +13,6 @@ from leantta.data.npz import read_array
 from leantta.data.resize import cover
 from leantta.errors import DataError, SettingError
 from leantta.evaluate.predictor import Predictor, decided
-from leantta.export.check import Bars
 from leantta.export.convert import convert
 from leantta.export.folders import is_image_folder, read_features, read_images
 from leantta.export.options import FileOptions
@@ -27,7 +26,7 @@ from leantta.modalities.datasets import dataset_info, load_data, modality_of
 from leantta.modalities.kinds import MODALITIES
 from leantta.models.named import ModelEntry, default_dataset, is_named, model_entry
 from leantta.models.pretrained import checkpoint_sha256, pretrained
-from leantta.progress import Progress, silent
+from leantta.progress import Progress, Progresses, silent
 from leantta.runtime.session import load
 from leantta.surgery.adaptation import DEFAULT_LAYERS, Selector
 
@@ -71,7 +70,7 @@ class Calibration:
     labelled: Dataset | None = None
 
 
-def run_request(request: Request, progress: Bars = lambda _: silent) -> Conversion:
+def run_request(request: Request, progress: Progresses = lambda _: silent) -> Conversion:
     """Write the file that is asked for, and return what was done, with its accuracy if labels are at hand.
 
     Raises:
@@ -141,7 +140,7 @@ def _named_dataset(request: Request) -> str:
     return request.dataset
 
 
-def _sounds(request: Request, progress: Bars) -> Calibration:
+def _sounds(request: Request, progress: Progresses) -> Calibration:
     entry = _entry(request)
     frames = FRAMES if entry is None else entry.input_shape[1]
     return Calibration(
@@ -154,7 +153,7 @@ def _sounds(request: Request, progress: Bars) -> Calibration:
     )
 
 
-def _samples(request: Request, progress: Bars) -> Calibration:
+def _samples(request: Request, progress: Progresses) -> Calibration:
     """Read samples of a dataset that is no images: its train split, or an .npy of them."""
     del progress  # it is read at once
     dataset = _named_dataset(request)
@@ -175,7 +174,7 @@ def _samples(request: Request, progress: Bars) -> Calibration:
     )
 
 
-def _images(request: Request, progress: Bars) -> Calibration:
+def _images(request: Request, progress: Progresses) -> Calibration:
     """Read images of a dataset or of a folder, or what an .npy file holds."""
     del progress
     noun = MODALITIES["image"].noun
@@ -204,7 +203,7 @@ def _images(request: Request, progress: Bars) -> Calibration:
     )
 
 
-READERS: Mapping[str, Callable[[Request, Bars], Calibration]] = {
+READERS: Mapping[str, Callable[[Request, Progresses], Calibration]] = {
     "images": _images,
     "samples": _samples,
     "sounds": _sounds,

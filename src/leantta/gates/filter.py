@@ -34,16 +34,19 @@ FEATURES = """
     log_grown = Log (safe_grown)
     log_var = Clip (log_grown, low_log, high_log)
 """
-ANSWER = """
-    seen = MatMul (features, into)
+PART = """
     squares = Mul (seen, seen)
     total = MatMul (squares, weight)
-    shrink_value = Constant <value_float: float = @shrink> ()
     least_total = Constant <value_float = 1e-30> ()
     safe_total = Max (total, least_total)
+    shrink_value = Constant <value_float: float = @shrink> ()
     lost = Div (shrink_value, safe_total)
     rest = Sub (unit, lost)
     part = Relu (rest)
+"""
+ANSWER = f"""
+    seen = MatMul (features, into)
+    {PART}
     shown = Mul (part, seen)
     answer = MatMul (shown, back)
 """
@@ -63,7 +66,7 @@ STREAM_ANSWER = f"""
     count_before = Slice (before, at_count, at_agreement, columns)
     agreement_before = Slice (before, at_agreement, end, columns)
     zero = Constant <value_float = 0.0> ()
-    least_total = Constant <value_float = 1e-30> ()
+    {PART}
     squares_before = Mul (mean_before, mean_before)
     size = MatMul (squares_before, weight)
     safe_size = Max (size, least_total)
@@ -90,16 +93,9 @@ STREAM_ANSWER = f"""
     part_of_way = Div (way, count)
     mean_after = Add (mean_before, part_of_way)
     after = Concat <axis = 1> (mean_after, count, agreement)
-    squares = Mul (seen, seen)
-    total = MatMul (squares, weight)
     squares_after = Mul (mean_after, mean_after)
     size_after = MatMul (squares_after, weight)
     total_of_mean = Mul (count, size_after)
-    shrink_value = Constant <value_float: float = @shrink> ()
-    safe_total = Max (total, least_total)
-    lost = Div (shrink_value, safe_total)
-    rest = Sub (unit, lost)
-    part = Relu (rest)
     safe_total_of_mean = Max (total_of_mean, least_total)
     lost_of_mean = Div (shrink_value, safe_total_of_mean)
     rest_of_mean = Sub (unit, lost_of_mean)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
-from leantta.runtime.container import INFO_KEY, check_crc, read_container
+from leantta.runtime.container import INFO_KEY, Container, check_crc, read_container
 from leantta.runtime.metadata import Info, read_info
 from leantta.tables import render
 
@@ -24,9 +24,7 @@ def facts_of(path: str | PathLike[str]) -> str:
         MissingFileError: there is nothing at `path`.
         ArtifactError: the file is damaged, not ours, or too new.
     """
-    container = read_container(path)
-    check_crc(container)
-    info = read_info(container)
+    container, info = _opened(path)
     rows = [
         ("model", f"{info.model}, {info.precision}{', portable' if info.portable else ''}"),
         ("size", f"{container.size / 1e6:.2f} MB"),
@@ -50,11 +48,16 @@ def metadata_of(path: str | PathLike[str]) -> dict[str, Any]:
         MissingFileError: there is nothing at `path`.
         ArtifactError: the file is damaged, not ours, or too new.
     """
-    container = read_container(path)
-    check_crc(container)
-    read_info(container)  # so that what is wrong has a name
+    container, _ = _opened(path)
     told: dict[str, Any] = json.loads(container.metadata[INFO_KEY])
     return told
+
+
+def _opened(path: str | PathLike[str]) -> tuple[Container, Info]:
+    """Return a file that is whole and of our kind, and what it says."""
+    container = read_container(path)
+    check_crc(container)
+    return container, read_info(container)
 
 
 def _layers(info: Info) -> str:

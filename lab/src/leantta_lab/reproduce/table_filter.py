@@ -186,7 +186,7 @@ def _kinds(values: Values, scale: Scale) -> Table:
 
 def _counts(values: Values, scale: Scale) -> Table:
     keys = {count: f"{count} images" for count in COUNTS[scale]} | {IMAGES[scale]: WHOLE}
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for count in sorted(keys):
         value = values.get(keys[count])
         if value is None:
