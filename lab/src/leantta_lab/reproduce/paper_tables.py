@@ -154,6 +154,7 @@ MOBILEVIT_ROWS = (
     *batched("Tent", "EATA", "CoTTA", sizes=(64, 16)),
     *batched("RealisticTTA", sizes=(2,)),
     TableRow(label="LeanTTA, calibrated gate", variant="first 16", method="leantta:16:calibrated"),
+    FILTER,
 )
 MOBILEVIT_ABRUPT = Column(
     head="accuracy",
