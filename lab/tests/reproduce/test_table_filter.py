@@ -59,13 +59,16 @@ def test_a_page_of_known_values(tmp_path: Path, sample: Path) -> None:
     for key, right, clean in (("none", 57, 19), ("paper", 60, 19), ("filter", 76, 18), ("50 images", 57, 19)):
         notebook.add(key, made_up(right, clean))
     page = table.page(setting)
-    assert page.lacking == ["without noise: not measured yet"]
-    kinds, counts = (part for part in page.parts if isinstance(part, Table))
+    assert page.lacking == ["resnet18 cifar10, without noise: not measured yet"]
+    kinds, counts, promises = (part for part in page.parts if isinstance(part, Table))
     few, usual = counts.rows
     assert few[:2] == ("50", "3")
     assert usual[2].startswith("+20.0 [")  # 76 - 57 of 95
     assert usual[3].startswith("-5.0 [")  # one of 20
-    assert usual[4:] == ("+5.0 [+4.0, +6.0]", "+2.0 [+1.0, +3.0]", "-0.3 [-0.4, -0.2]", "12")
+    assert usual[4] == "12"
+    [promised] = promises.rows
+    assert promised[:4] == ("resnet18 cifar10", "3", "+5.0 [+4.0, +6.0]", "+2.0 [+1.0, +3.0]")
+    assert promised[4:] == (usual[2], "-0.3 [-0.4, -0.2]", usual[3])
     [noise] = kinds.rows
     assert noise[0] == "noise"
     assert noise[5:] == ("-", "-", "-")
