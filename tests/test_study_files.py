@@ -11,6 +11,7 @@ from torch import nn
 
 from leantta.errors import SettingError
 from leantta.export.convert import convert
+from leantta.methods.contenders import ModelFile
 from leantta.methods.parse import parse_method
 from leantta.modalities.datasets import dataset_info
 from leantta.runtime.session import load
@@ -49,7 +50,7 @@ def test_a_file_is_run_like_a_method(file: Path, sample: Path, weights: Path, tm
         dataset="cifar10",
         weights=weights,
         images=sample,
-        methods=(file, parse_method("none")),
+        methods=(ModelFile(file), parse_method("none")),
         streams=("severity5",),
         per_cell=1,
         records=tmp_path,
@@ -70,7 +71,12 @@ def test_a_file_is_run_like_a_method(file: Path, sample: Path, weights: Path, tm
 def test_a_method_needs_a_model(file: Path, sample: Path) -> None:
     with pytest.raises(SettingError, match="--model resnet18"):
         prepare_study(
-            Study(model=None, dataset="cifar10", images=sample, methods=(file, parse_method("leantta")))
+            Study(
+                model=None,
+                dataset="cifar10",
+                images=sample,
+                methods=(ModelFile(file), parse_method("leantta")),
+            )
         )
 
 

@@ -12,7 +12,7 @@ from leantta.evaluate.lookup import record_path
 from leantta.evaluate.loop import evaluate
 from leantta.evaluate.record import Record, recipe_of
 from leantta.files import check_folder
-from leantta.methods.contenders import Contender, from_file, on_torch
+from leantta.methods.contenders import Contender, ModelFile, from_file, on_torch
 from leantta.modalities.cells import CLEAN, CachedCells, Cells
 from leantta.modalities.datasets import dataset_info, generated_cells, load_data
 from leantta.progress import Progresses, silent
@@ -33,7 +33,7 @@ class Study:
     weights: Path | None = None
     corrupted: Path | None = None  # official CIFAR-10-C folder; without it the images are corrupted here
     streams: tuple[str, ...] = ("abrupt",)
-    methods: "tuple[Method | Path, ...]" = ()  # a path is a model file
+    methods: "tuple[Method | ModelFile, ...]" = ()
     seeds: tuple[int, ...] = (0,)
     batch_size: int = 64
     per_cell: int | None = None  # images per cell or step; None: the protocol's
@@ -62,7 +62,7 @@ def prepare_study(study: Study) -> Prepared:
         raise SettingError(f"threads must be at least 1, got {study.threads}")
     if not study.methods:
         raise SettingError("a study compares methods or model files; none is given")
-    methods = [method for method in study.methods if not isinstance(method, Path)]
+    methods = [method for method in study.methods if not isinstance(method, ModelFile)]
     if methods and study.model is None:
         raise SettingError(
             f"{methods[0].label!r} is put on a torch model: give --model, e.g. --model resnet18"
@@ -76,7 +76,7 @@ def prepare_study(study: Study) -> Prepared:
     files = {
         file: from_file(file, study.dataset, study.threads)
         for file in study.methods
-        if isinstance(file, Path)
+        if isinstance(file, ModelFile)
     }
     put: list[Contender] = []
     if study.model is not None and methods:
@@ -90,7 +90,7 @@ def prepare_study(study: Study) -> Prepared:
             threads=study.threads,
         )
     others = iter(put)
-    contenders = [files[asked] if isinstance(asked, Path) else next(others) for asked in study.methods]
+    contenders = [files[asked] if isinstance(asked, ModelFile) else next(others) for asked in study.methods]
     return Prepared(study, streams, contenders)
 
 

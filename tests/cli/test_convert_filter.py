@@ -44,6 +44,10 @@ def test_it_prints_what_the_fit_found(own_model: str, sample: Path, tmp_path: Pa
     assert {"expected_gain_known", "expected_gain_unknown", "expected_cost", "notes"} <= set(info.calibration)
     checked = run("verify", "x.onnx")
     assert checked.returncode == 0, checked.stdout
+    tried = run("eval", "--model", "x.onnx", "--dataset", "cifar10", "--images", sample, "--per-cell", 1)
+    assert tried.returncode == 0, tried.stderr
+    [promise] = [line for line in tried.stdout.splitlines() if line.startswith("x.onnx, when it was fitted")]
+    assert promise.count(" points") == 3  # known shifts, others and clean inputs
 
 
 def test_with_too_few_images_the_papers_gate_is_in_the_file(own_model: str, sample: Path, run: Run) -> None:

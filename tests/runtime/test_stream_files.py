@@ -18,7 +18,9 @@ from leantta.export.options import FileOptions, Precision
 from leantta.gates.filter import FilterGate
 from leantta.layer_memory import LayerMemory
 from leantta.memory import StreamMemory
+from leantta.methods.contenders import ModelFile, from_file, parse_contender
 from leantta.nn import AdaptiveNorm, forget
+from leantta.surgery.adaptation import Adaptation
 from reference import assert_close
 
 FORMS: dict[str, tuple[Precision, bool]] = {
@@ -131,6 +133,25 @@ def test_a_batch_may_hold_one_input_of_each_of_several_streams(model: Striped, t
         for place, images in enumerate((hazy(pixels(HAZY, seed=1)), pixels(HAZY, seed=2))):
             session.reset()
             assert_close(np.stack(found)[:, place], session.predict(images), atol=1e-4)
+
+
+def test_a_study_runs_the_stream_mode_if_it_is_asked_for(model: Striped, tmp_path: Path) -> None:
+    done = written(model, "int8", tmp_path / "x.onnx")
+    images = hazy(pixels(HAZY, seed=1))
+    with leantta.load(done.path, memory=True) as session:
+        wanted = session.predict(images)
+    asked = parse_contender(f"{done.path}:memory", Adaptation())
+    assert asked == ModelFile(done.path, memory=True)
+    settings, predictor = from_file(asked, "cifar10", threads=1)
+    assert settings.method == "x.onnx:memory"
+    assert settings.method_settings["memory"] is True
+    assert not predictor.stateless  # so a run is not broken into parts
+    for _ in range(2):
+        assert_close(predictor.predict(images), wanted, atol=0)
+        predictor.reset()
+    settings, predictor = from_file(ModelFile(done.path), "cifar10", threads=1)
+    assert "memory" not in settings.method_settings
+    assert predictor.stateless
 
 
 def test_a_file_without_a_stream_mode_says_so(model: Striped, tmp_path: Path) -> None:

@@ -1,12 +1,16 @@
 """`leantta eval`: methods side by side on a stream."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from leantta.cli import options
 from leantta.gates.gate import Gate
 from leantta.progress import Bar
+
+if TYPE_CHECKING:
+    from leantta.methods.contenders import ModelFile
 
 STREAMS = "abrupt, gradual, severity5, correlated, one_cell, clean"
 
@@ -86,6 +90,7 @@ def evaluation(
               leantta:LAYERS   adapts these: all, half, sixteen, 8, ...; then the gate, its fields, memory:
                                leantta:half:calibrated:floor=0.1, leantta:half:filter:memory (remembers)
               FILE.onnx        what `leantta convert` made; needs no torch
+              FILE.onnx:memory its stream mode, if it was converted with --stream
     \b
     Baselines: bn_batch, alpha_bn, tent, eata, cotta, realistic_tta, sar, rotta, note, lame, sita,
               intent, mecta, ttn; settings as in eata:recommended (default: paper), tent:learning_rate=0.01.
@@ -102,7 +107,7 @@ def evaluation(
       leantta eval --model resnet18 --images cifar10.npz --stream one_cell --corruption fog --severity 5
       leantta eval --model motion_cnn --images har.npz --stream clean,abrupt --families
     """
-    from leantta.methods.contenders import dataset_of, is_file, parse_contender
+    from leantta.methods.contenders import ModelFile, dataset_of, is_file, parse_contender
     from leantta.report.show import show
     from leantta.study import Study, run_study
     from leantta.surgery.adaptation import Adaptation, parse_selector
@@ -131,4 +136,20 @@ def evaluation(
     )
     click.echo(show(list(run_study(study, Bar)), by_family=by_family, as_json=as_json))
     if not as_json:
+        for file in contenders:
+            if isinstance(file, ModelFile):
+                _tell_expectations(file)
         click.echo(f"Records in {records}/; `leantta report {records}` shows them again.")
+
+
+def _tell_expectations(file: "ModelFile") -> None:
+    """Print what a file was expected to bring when it was fitted, to be compared with the table."""
+    from leantta.runtime.container import read_container
+    from leantta.runtime.facts import expectations
+    from leantta.runtime.metadata import read_info
+
+    told = expectations(read_info(read_container(file.path)))
+    if told:
+        click.echo(
+            f"{file.label}, when it was fitted: " + "; ".join(f"{what} {value}" for what, value in told)
+        )

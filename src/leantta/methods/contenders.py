@@ -30,29 +30,45 @@ class Contender(NamedTuple):
     predictor: Predictor
 
 
+class ModelFile(NamedTuple):
+    """A file that `convert` made; with `memory` its stream mode is meant."""
+
+    path: Path
+    memory: bool = False
+
+    @property
+    def label(self) -> str:
+        """By which tables and records call it."""
+        return f"{self.path.name}{MEMORY if self.memory else ''}"
+
+
+MEMORY = ":memory"
+"""Behind the name of a file: remember the inputs before."""
+
+
 def is_file(text: str) -> bool:
     """Tell whether a text names a model file.
 
-    >>> is_file("r18.onnx"), is_file("leantta:all")
-    (True, False)
+    >>> is_file("r18.onnx"), is_file("r18.onnx:memory"), is_file("leantta:all")
+    (True, True, False)
     """
-    return text.lower().endswith(".onnx")
+    return text.removesuffix(MEMORY).lower().endswith(".onnx")
 
 
-def parse_contender(text: str, options: "Adaptation") -> "Method | Path":
+def parse_contender(text: str, options: "Adaptation") -> "Method | ModelFile":
     """Return the model file or the method that a text names; a file needs no torch.
 
     Raises:
         SettingError: there is no such method, or it cannot be told that.
     """
     if is_file(text):
-        return Path(text)
+        return ModelFile(Path(text.removesuffix(MEMORY)), text.endswith(MEMORY))
     from leantta.methods.parse import parse_method
 
     return parse_method(text, options)
 
 
-def dataset_of(model: str | None, contenders: "Sequence[Method | Path]") -> str:
+def dataset_of(model: str | None, contenders: "Sequence[Method | ModelFile]") -> str:
     """Return the dataset that is meant where none is named: the model's, or that of a file's classes.
 
     Raises:
@@ -63,7 +79,7 @@ def dataset_of(model: str | None, contenders: "Sequence[Method | Path]") -> str:
         meant = default_dataset(model)
         what = f"the model {model}"
     else:
-        files = [path for path in contenders if isinstance(path, Path)]
+        files = [each.path for each in contenders if isinstance(each, ModelFile)]
         with_classes = (read_info(read_container(path)).classes for path in files)
         meant = next((name for names in with_classes if names and (name := dataset_with(names))), None)
         what = "a model file whose classes are none of theirs" if files else "methods without a model"
@@ -75,24 +91,25 @@ def dataset_of(model: str | None, contenders: "Sequence[Method | Path]") -> str:
     return meant
 
 
-def from_file(path: Path, dataset: str, threads: int | None) -> Contender:
+def from_file(file: ModelFile, dataset: str, threads: int | None) -> Contender:
     """Return the contender that a model file is; in records it goes by the file's name.
 
     Raises:
-        LeanTTAError: the file is missing, damaged or not ours.
+        LeanTTAError: the file is missing, damaged or not ours, or has no stream mode that is asked for.
     """
-    session = load(path, threads=threads)
+    session = load(file.path, threads=threads, memory=file.memory)
     info = session.info
     settings = RunSettings(
         model=info.model,
-        method=path.name,
+        method=file.label,
         dataset=dataset,
         method_settings={
-            "artifact_sha256": read_container(path).metadata[DIGEST_KEY],
+            "artifact_sha256": read_container(file.path).metadata[DIGEST_KEY],
             "precision": info.precision,
             "portable": info.portable,
             "layers": len(info.layers),
             "gate": info.gate and {"name": type(info.gate).__name__, **info.gate.values()},
+            **({"memory": True} if file.memory else {}),
         },
         weights_sha256=info.weights_sha256,
         threads=threads,

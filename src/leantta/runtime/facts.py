@@ -1,7 +1,6 @@
 """What a model file says of itself, for people."""
 
 import json
-from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
@@ -33,7 +32,7 @@ def facts_of(path: str | PathLike[str]) -> str:
         ("gate", "none: nothing adapts" if info.gate is None else info.gate.described(info.gate)),
         ("layers", _layers(info)),
         ("stream mode", "no" if info.memory is None else f"yes, remembers {info.memory.size} numbers"),
-        *_expectations(info.calibration or {}),
+        *expectations(info),
         ("made with", ", ".join(f"{name} {version}" for name, version in sorted(info.versions.items()))),
     ]
     table = render(["", "in the file"], rows)
@@ -64,8 +63,9 @@ def _layers(info: Info) -> str:
     return f"{len(info.layers)} of {len(info.plan)} adapt"
 
 
-def _expectations(calibration: Mapping[str, object]) -> list[tuple[str, str]]:
+def expectations(info: Info) -> list[tuple[str, str]]:
     """Return what fitting told of gain and cost, in points with its 95 % interval, and its notes."""
+    calibration = info.calibration or {}
     rows = [("source images", str(calibration["images"]))] if "images" in calibration else []
     for key, name in EXPECTED.items():
         value = calibration.get(key)

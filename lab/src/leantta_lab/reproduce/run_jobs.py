@@ -15,7 +15,7 @@ import numpy as np
 from leantta.errors import ArtifactError
 from leantta.gates.gate import Gate
 from leantta.gates.table import DEFAULT_GATE, gate_of
-from leantta.methods.contenders import Contender, from_file, on_torch
+from leantta.methods.contenders import Contender, ModelFile, from_file, on_torch
 from leantta.modalities.cells import CLEAN, CachedCells, Cells
 from leantta.modalities.datasets import dataset_info, learnt_from, load_data, modality_of
 from leantta.progress import Progress
@@ -104,7 +104,7 @@ def _on_torch(model: str, dataset: str, method: str, images: Path) -> Contender:
 
 @lru_cache(maxsize=2)
 def _file(path: Path, dataset: str) -> Contender:
-    return from_file(path, dataset, THREADS)
+    return from_file(ModelFile(path), dataset, THREADS)
 
 
 def _cells(images: Path, run: Run, kept_with: str) -> Cells:
