@@ -5,7 +5,6 @@ What fitting expects by itself stands beside what came.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from leantta_lab.reproduce.target import Job, Page, Scale, Setting, Target
 if TYPE_CHECKING:
     from torch import nn
 
-    from leantta.surgery.plan import Plan
     from leantta_lab.reproduce.torch_probe import Probe
 
 STUDIED = ("resnet18", "cifar10")
@@ -113,28 +111,13 @@ def _measure(probe: "Probe", settings: Mapping[str, Any]) -> Callable[[str], Any
         left_out = key.removeprefix(WITHOUT) if key.startswith(WITHOUT) else None
         count = int(key.split()[0]) if key.endswith(" images") else settings["images"]
         start = time.perf_counter()
-        fitted = _fitted(probe, count, left_out)
+        fitted = probe.fitted(count, left_out=left_out)
         took = time.perf_counter() - start
         report = {} if fitted.report is None else fitted.report.numbers()
         about = {"layers": len(fitted.named(Action.ADAPT)), "seconds": round(took, 1), **report}
         return {**judged(apply(probe.model, fitted)), **about}
 
     return value
-
-
-def _fitted(probe: "Probe", count: int, left_out: str | None) -> "Plan":
-    """Fit the filter on so many training images, without a kind of disturbance."""
-    from leantta.disturbances.copies import Disturbances, disturbances_of
-    from leantta.surgery.adaptation import Adaptation
-    from leantta.surgery.apply import fit
-    from leantta.surgery.plan import plan
-
-    images = probe.source(count)
-    known = disturbances_of(images, mean=probe.info.mean, std=probe.info.std)
-    assert known is not None  # there is a library for images
-    some = {name: each for name, each in known.library.items() if each.kind != left_out}
-    fewer = Disturbances(replace(known.library, disturbances=some), known.mean, known.std)
-    return fit(probe.model, plan(probe.model, probe.example, Adaptation()), images, disturbances=fewer)
 
 
 def _packed(right: Right) -> list[Any]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from leantta_lab.reproduce import (
     figure_ablation,
     figure_distances,
+    figure_filter,
     figure_heatmap,
     figure_scatter,
     figure_statistics,
@@ -38,5 +39,6 @@ TARGETS: Mapping[str, Target] = {
     "figure-speeds": fusion.FIGURE,
     "figure-heatmap": figure_heatmap.TARGET,
     "figure-distances": figure_distances.TARGET,
+    "figure-filter": figure_filter.TARGET,
     "figure-statistics": figure_statistics.TARGET,
 }

@@ -1,6 +1,7 @@
 """A trained model and its images, for measurements that look inside."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,12 +9,15 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from leantta.disturbances.copies import Disturbances, disturbances_of
 from leantta.methods.method import TorchPredictor
 from leantta.modalities.cells import CLEAN, CachedCells
 from leantta.modalities.datasets import dataset_info, generated_cells, load_data, modality_of
 from leantta.models.pretrained import pretrained
 from leantta.streams.stream import Batch, Stream
-from leantta.surgery.plan import Action, plan
+from leantta.surgery.adaptation import DEFAULT_LAYERS, Adaptation, Selector
+from leantta.surgery.apply import fit
+from leantta.surgery.plan import Action, Plan, plan
 
 PROBE_BATCH = 64
 """Each image adapts alone, so a batch only saves time."""
@@ -42,6 +46,16 @@ class Probe:
         """Return so many training images, as the model takes them."""
         samples = load_data(self._images, self._dataset, "train").samples[:count]
         return self.normalized(modality_of(self._dataset).inputs(samples))
+
+    def fitted(self, count: int, *, layers: Selector = DEFAULT_LAYERS, left_out: str | None = None) -> Plan:
+        """Return a plan whose filter was fitted on so many training images, without a kind of disturbance."""
+        images = self.source(count)
+        known = disturbances_of(images, mean=self.info.mean, std=self.info.std)
+        assert known is not None  # there is a library for images
+        some = {name: each for name, each in known.library.items() if each.kind != left_out}
+        fewer = Disturbances(replace(known.library, disturbances=some), known.mean, known.std)
+        asked = plan(self.model, self.example, Adaptation(layers=layers))
+        return fit(self.model, asked, images, disturbances=fewer)
 
     def normalized(self, inputs: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> Tensor:
         """Return inputs between 0 and 1 as the model takes them."""
