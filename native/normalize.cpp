@@ -153,7 +153,8 @@ float blend_weight(const Layer& layer, float distance) {
 }
 
 float filter_weight(const Layer& layer, float distance) {
-  return std::max(0.0f, 1 - layer.shrink / std::max(distance, 1e-30f));
+  const float weight = 1 - layer.shrink / std::max(distance, 1e-30f);
+  return weight < 0 ? 0 : weight;  // what is not a number stays so
 }
 
 const Path* const* paths(std::size_t* count) {

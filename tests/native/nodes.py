@@ -109,7 +109,7 @@ class Layer:
 
 
 def without_distance(graph: Graph, *, empty: bool) -> Graph:
-    """The graph with the second output left out: as an empty name, or not there at all, as those behind it."""
+    """The graph with the second output left out: as an empty name, or not there at all, nor those behind."""
     (node,) = graph.nodes
     outputs = ("y", "", *node.outputs[2:]) if empty else ("y",)
     short = replace(node, outputs=outputs)

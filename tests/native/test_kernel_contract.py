@@ -74,7 +74,9 @@ def assert_same(
     assert found[1].shape == wanted[1].shape
     assert (np.abs(found[1] - wanted[1]) <= times * atol).all()
     for after, wanted_after in zip(found[2:], wanted[2:], strict=True):
-        assert_close(after, wanted_after, atol=times * 1e-5 * (1 + float(np.abs(wanted_after).max(initial=0))))
+        assert_close(
+            after, wanted_after, atol=times * 1e-5 * (1 + float(np.abs(wanted_after).max(initial=0)))
+        )
 
 
 def assert_identical(found: list[Array], wanted: list[Array]) -> None:

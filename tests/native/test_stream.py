@@ -28,7 +28,7 @@ def layer_of(op: str, dtype: DTypeLike) -> Layer:
 
 
 def assert_alike(found: Sequence[Array], wanted: Sequence[Array]) -> None:
-    """Fail unless y, distance and memory are the same up to float32's rounding, and so is what is no number."""
+    """Fail unless y, distance and memory are the same up to rounding, and so is what is no number."""
     for one, other in zip(found, wanted, strict=True):
         assert (one.shape, one.dtype) == (other.shape, other.dtype)
         if one.dtype != np.float32:
