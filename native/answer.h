@@ -64,14 +64,15 @@ inline To as(const From& from) {
 // The logarithm of x, clipped to +-4, within 2e-7.
 inline Wide clipped_log(Wide x) {
   const Wide least = Wide{} + 0.018315639f, most = Wide{} + 54.598150f;  // exp(-4), exp(4)
-  x = x < most ? x : most;  // also what is not a number; its mean tells
-  x = x > least ? x : least;
+  x = x > most ? most : x;
+  x = x < least ? least : x;
   const Ints bits = as<Ints>(x);
   const Ints power = (bits - 0x3f3504f3) >> 23;  // x = 2^power * part, and the part lies between sqrt(1/2) and sqrt(2)
   const Wide part = as<Wide>(bits - power * (1 << 23));
   const Wide s = (part - 1) / (part + 1), q = s * s;  // log(part) = 2 atanh(s), |s| < 0.172
   const Wide series = q * (1 / 3.0f + q * (1 / 5.0f + q * (1 / 7.0f + q * (1 / 9.0f))));
-  return __builtin_convertvector(power, Wide) * 0.69314718f + 2 * (s + s * series);
+  const Wide log = __builtin_convertvector(power, Wide) * 0.69314718f + 2 * (s + s * series);
+  return x == x ? log : x;  // what is not a number stays so
 }
 
 // exp(x) for x clipped to +-3, within 1e-7 of it.
@@ -109,9 +110,53 @@ struct Sums {
   }
 };
 
+// The numbers of src/leantta/memory.py; tests/native/test_stream.py holds these to them.
+constexpr float kAgreementOver = 6, kDoubt = 0.2f, kLeastAgreement = 0.3f, kFullAgreement = 0.6f;
+constexpr float kNow = 0.6f, kBefore = 0.8f;
+
+// What is not a number stays so, here as in ONNX.
+inline float at_least(float least, float x) { return x < least ? least : x; }
+inline float at_most(float most, float x) { return x > most ? most : x; }
+inline float clipped(float x, float least, float most) { return at_most(most, at_least(least, x)); }
+
+// SUM weight * (a * b) over the inner values.
+inline float weighted(const Layer& layer, const float* a, const float* b) {
+  float sum = 0;
+  for (std::size_t k = 0; k < layer.rank; ++k) sum += layer.inner_weight[k] * (a[k] * b[k]);
+  return sum;
+}
+
+// Writes what a stream remembers after a sample with these inner values.
+inline void remember(const Layer& layer, const float* inner, const float* before, float* after) {
+  const std::size_t rank = layer.rank;
+  const float count = before[rank], agreement = before[rank + 1];
+  const float size = at_least(1e-30f, weighted(layer, before, before)), common = weighted(layer, inner, before);
+  const float agrees = count != 0 ? clipped(common / size, -1, 1) : 0;  // how far it is what the mean lets expect
+  const bool is_against = agrees < 0;
+  const float moved = agreement + (agrees - agreement) / kAgreementOver;
+  const float more = at_most(layer.length, (is_against ? 0 : count) + 1);
+  for (std::size_t k = 0; k < rank; ++k) after[k] = before[k] + (inner[k] - before[k]) / more;
+  after[rank] = more;
+  after[rank + 1] = is_against ? at_most(kDoubt, moved) : moved;
+}
+
+// Puts what a filter with a memory answers in the place of the inner values: `weight` times them, as without one, or
+// what they and the mean say together, by how far the memory is trusted.
+inline void answer_in_stream(const Layer& layer, float weight, const Memory& memory, float* inner) {
+  float* mean = memory.after;
+  remember(layer, inner, memory.before, mean);
+  const float count = mean[layer.rank], agreement = mean[layer.rank + 1];
+  const float weight_of_mean = filter_weight(layer, count * weighted(layer, mean, mean));
+  const float trust = clipped((agreement - kLeastAgreement) / (kFullAgreement - kLeastAgreement), 0, 1);
+  for (std::size_t k = 0; k < layer.rank; ++k) {
+    const float alone = weight * inner[k], together = weight_of_mean * (kNow * inner[k] + kBefore * mean[k]);
+    inner[k] = alone + trust * (together - alone);
+  }
+}
+
 // The filter: from the means and logarithms of variances to a few inner values, and from these back. `inner` has room
 // for padded(rank) of them.
-inline float filter(const Layer& layer, float* mean, float* excess, float* inner) {
+inline float filter(const Layer& layer, float* mean, float* excess, float* inner, const Memory& memory) {
   const std::size_t width = padded(layer.channels), rank = layer.rank;
   for (std::size_t c = 0; c < width; c += kWide) store(excess + c, clipped_log(1 + load_wide(excess + c)));
   for (std::size_t k = 0; k < rank; k += kLanes) {
@@ -124,7 +169,10 @@ inline float filter(const Layer& layer, float* mean, float* excess, float* inner
   Half squares[2] = {};
   add_weighted_squares(layer.inner_weight, inner, padded(rank), squares);
   const float distance = total(squares[0], squares[1]), weight = filter_weight(layer, distance);
-  for (std::size_t k = 0; k < rank; ++k) inner[k] = weight * inner[k];
+  if (memory.before)
+    answer_in_stream(layer, weight, memory, inner);
+  else
+    for (std::size_t k = 0; k < rank; ++k) inner[k] = weight * inner[k];
   for (std::size_t c = 0; c < 2 * width; c += kLanes) {
     Sums sums;
     sums.add_rows(inner, layer.back + rank * c, rank);
@@ -134,8 +182,8 @@ inline float filter(const Layer& layer, float* mean, float* excess, float* inner
   return distance;
 }
 
-inline float answer(const Layer& layer, float* mean, float* excess, float* room) {
-  return layer.gate == Gate::kFilter ? filter(layer, mean, excess, room) : blend(layer, mean, excess);
+inline float answer(const Layer& layer, float* mean, float* excess, float* room, const Memory& memory) {
+  return layer.gate == Gate::kFilter ? filter(layer, mean, excess, room, memory) : blend(layer, mean, excess);
 }
 
 }  // namespace

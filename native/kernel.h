@@ -50,7 +50,18 @@ struct Layer {
   const float* into = nullptr;          // (2 * padded(channels), padded(rank)): rows of means, then of variances
   const float* back = nullptr;          // (rank, 2 * padded(channels)): columns in the same order
   const float* inner_weight = nullptr;  // (padded(rank),)
+  float length = 0;                     // of its memory, if it has one: samples that the mean counts for, at most
 };
+
+// What a filter keeps of a stream: the running mean of its inner values (rank), how many samples it counts for, and how
+// far samples agree with it. A row each for n samples.
+struct Memory {
+  const float* before = nullptr;  // nullptr: the filter has no memory
+  std::size_t step = 0;           // from a row of `before` to the next; 0 if all samples have the same
+  float* after = nullptr;         // (n, memory_size(layer))
+};
+
+inline std::size_t memory_size(const Layer& layer) { return layer.rank + 2; }
 
 // The weight of the sample's statistics at the distance S, by a gate that blends.
 float blend_weight(const Layer& layer, float distance);
@@ -74,8 +85,8 @@ struct Path {
                           float* excess);
 
   // Puts the mean and the variance to normalise with in the place of mean and excess. `room` are 2 * padded(channels)
-  // floats to work in. Returns the distance S.
-  float (*answer)(const Layer& layer, float* mean, float* excess, float* room);
+  // floats to work in; `memory` is that of this sample alone. Returns the distance S.
+  float (*answer)(const Layer& layer, float* mean, float* excess, float* room, const Memory& memory);
 
   // y = u * scale + offset per channel, in steps of y (in real numbers for hard-swish), from that mean and variance.
   void (*coefficients)(const Layer& layer, const float* mean, const float* var, float* scale, float* offset);
@@ -114,10 +125,10 @@ struct Pool {
 
 // Normalises n samples of `rows` rows; `distance` (n) may be nullptr. Returns false if memory is short.
 bool normalize(const Path& path, const Layer& layer, const Pool& pool, const std::uint8_t* x, const std::uint8_t* r,
-               std::uint8_t* y, float* distance, std::size_t n, std::size_t rows);
+               std::uint8_t* y, float* distance, const Memory& memory, std::size_t n, std::size_t rows);
 
 // The same for floats, channels second: n samples of layer.channels planes of `count` values.
 bool normalize_planes(const Path& path, const Layer& layer, const Pool& pool, const float* x, float* y, float* distance,
-                      std::size_t n, std::size_t count);
+                      const Memory& memory, std::size_t n, std::size_t count);
 
 }  // namespace leantta

@@ -17,10 +17,14 @@ struct GateForm {
   Gate kind;
   const char* name;
   std::size_t constants;  // behind gamma, beta and ratio
+  bool remembers;         // it has one more input, `before`, and one more output, `after`
 };
 
 constexpr GateForm kGates[] = {
-    {Gate::kAdaptive, "Adaptive", 1}, {Gate::kCalibrated, "Calibrated", 2}, {Gate::kFilter, "Filter", 3}};
+    {Gate::kAdaptive, "Adaptive", 1, false},
+    {Gate::kCalibrated, "Calibrated", 2, false},
+    {Gate::kFilter, "Filter", 3, false},
+    {Gate::kFilter, "StreamFilter", 3, true}};
 
 // What makes one operator differ from another.
 struct NormForm {
@@ -51,6 +55,7 @@ class NodeConstants {
     layer_.beta = per_channel(info, at + 1, "beta", 0);
     layer_.ratio = per_channel(info, at + 2, "ratio", 1);
     form.gate.kind == Gate::kFilter ? read_filter(info, at + 3) : read_blend(info, at + 3);
+    if (form.gate.remembers) layer_.length = attribute(info, "length");
     read_u(info, bytes);
     if (!bytes) return;
     layer_.y = affine(info, 3, "y");

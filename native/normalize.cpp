@@ -53,6 +53,7 @@ struct Work {
   const std::uint8_t* r;
   std::uint8_t* y;
   float* distance;
+  const Memory& memory;
   std::size_t n, rows, width, chunk_rows, chunks;  // width: padded channels
   std::int32_t* sums;                              // (n, chunks, 2, width)
   double* totals;                                  // (2, width); only where a sample has several chunks
@@ -92,11 +93,17 @@ void shift_of(const Work& work, std::size_t sample, float* mean, float* excess) 
   return work.path.shift_of_totals(work.layer, count, work.totals, work.totals + width, mean, excess);
 }
 
+// The memory of one sample.
+Memory of_sample(const Memory& memory, const Layer& layer, std::size_t sample) {
+  if (!memory.before) return {};
+  return {memory.before + sample * memory.step, 0, memory.after + sample * memory_size(layer)};
+}
+
 // From mean and excess to the scale and offset behind them; the answer takes the place of the first two. Returns the
 // distance.
-float line_of(const Path& path, const Layer& layer, std::size_t width, float* mean) {
+float line_of(const Path& path, const Layer& layer, std::size_t width, float* mean, const Memory& memory) {
   float *excess = mean + width, *scale = excess + width, *offset = scale + width;
-  const float distance = path.answer(layer, mean, excess, scale);  // it works where scale and offset will be
+  const float distance = path.answer(layer, mean, excess, scale, memory);  // it works where scale and offset will be
   path.coefficients(layer, mean, excess, scale, offset);
   return distance;
 }
@@ -104,7 +111,7 @@ float line_of(const Path& path, const Layer& layer, std::size_t width, float* me
 void decide(const Work& work, std::size_t sample) {
   float* mean = work.values + 4 * work.width * sample;
   shift_of(work, sample, mean, mean + work.width);
-  const float distance = line_of(work.path, work.layer, work.width, mean);
+  const float distance = line_of(work.path, work.layer, work.width, mean, of_sample(work.memory, work.layer, sample));
   if (work.distance) work.distance[sample] = distance;
 }
 
@@ -146,7 +153,8 @@ float blend_weight(const Layer& layer, float distance) {
 }
 
 float filter_weight(const Layer& layer, float distance) {
-  return std::max(0.0f, 1 - layer.shrink / std::max(distance, 1e-30f));
+  const float weight = 1 - layer.shrink / std::max(distance, 1e-30f);
+  return weight < 0 ? 0 : weight;  // what is not a number stays so
 }
 
 const Path* const* paths(std::size_t* count) {
@@ -161,7 +169,7 @@ const Path* choose(const char* name) {
 }
 
 bool normalize(const Path& path, const Layer& layer, const Pool& pool, const std::uint8_t* x, const std::uint8_t* r,
-               std::uint8_t* y, float* distance, std::size_t n, std::size_t rows) {
+               std::uint8_t* y, float* distance, const Memory& memory, std::size_t n, std::size_t rows) {
   if (n == 0 || rows == 0) return true;  // nothing to do, and no statistics of nothing
   const std::size_t width = padded(layer.channels), size = rows * layer.channels;
   const std::size_t wanted = std::max({std::size_t{1}, size / kChunk, (rows + kMostRows - 1) / kMostRows});
@@ -172,8 +180,8 @@ bool normalize(const Path& path, const Layer& layer, const Pool& pool, const std
   if (!scratch.ok()) return false;
   double* totals = scratch.take<double>(total_count);
   float* values = scratch.take<float>(value_count);
-  Work work{path, layer, x, r, y, distance, n, rows, width, chunk_rows, chunks, scratch.take<std::int32_t>(sum_count),
-            totals, values};
+  Work work{path, layer, x, r, y, distance, memory, n, rows, width, chunk_rows, chunks,
+            scratch.take<std::int32_t>(sum_count), totals, values};
   const Pool& crew = n * size >= 2 * kChunk ? pool : kSerial;
   if (chunks == 1) {
     crew.run(crew.self, n, whole_sample, &work);
@@ -193,6 +201,7 @@ struct Planes {
   const float* x;
   float* y;
   float* distance;
+  const Memory& memory;
   std::size_t n, count, width;
   float* values;  // (n, 4, width)
 };
@@ -210,7 +219,7 @@ void whole_planes(void* context, std::size_t sample) {
     work.path.plane_moments(x + c * work.count, work.count, mean + c, excess + c);
     excess[c] -= work.layer.ratio[c];
   }
-  const float distance = line_of(work.path, work.layer, width, mean);
+  const float distance = line_of(work.path, work.layer, width, mean, of_sample(work.memory, work.layer, sample));
   for (std::size_t c = 0; c < channels; ++c)
     work.path.plane_apply(x + c * work.count, y + c * work.count, work.count, scale[c], offset[c]);
   if (work.distance) work.distance[sample] = distance;
@@ -219,12 +228,12 @@ void whole_planes(void* context, std::size_t sample) {
 }  // namespace
 
 bool normalize_planes(const Path& path, const Layer& layer, const Pool& pool, const float* x, float* y, float* distance,
-                      std::size_t n, std::size_t count) {
+                      const Memory& memory, std::size_t n, std::size_t count) {
   if (n == 0 || count == 0) return true;
   const std::size_t width = padded(layer.channels);
   Scratch scratch(4 * width * n * sizeof(float));
   if (!scratch.ok()) return false;
-  Planes work{path, layer, x, y, distance, n, count, width, scratch.take<float>(4 * width * n)};
+  Planes work{path, layer, x, y, distance, memory, n, count, width, scratch.take<float>(4 * width * n)};
   const Pool& crew = n * count * layer.channels >= kChunk ? pool : kSerial;
   crew.run(crew.self, n, whole_planes, &work);
   return true;

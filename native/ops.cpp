@@ -59,13 +59,16 @@ class Node {
     const std::int64_t one_each[] = {u.sizes[0], 1};
     float* distance = static_cast<float*>(calls_.output(context, 1, one_each, 2));
     if (!y && n) throw Failure("its output y is left out");  // nothing has no address
+    std::vector<float> unwanted;
+    const Memory memory = op_.gate.remembers ? memory_of(context, u.sizes[0], unwanted) : Memory{};
     Crew crew(calls_.api, context);
     const Pool pool = crew.pool();
     const bool done =
         bytes ? normalize(*op_.path, layer, pool, static_cast<const std::uint8_t*>(u.data),
-                          static_cast<const std::uint8_t*>(r), static_cast<std::uint8_t*>(y), distance, n, count)
+                          static_cast<const std::uint8_t*>(r), static_cast<std::uint8_t*>(y), distance, memory, n,
+                          count)
               : normalize_planes(*op_.path, layer, pool, static_cast<const float*>(u.data), static_cast<float*>(y),
-                                 distance, n, count);
+                                 distance, memory, n, count);
     if (!done) throw std::bad_alloc();
     crew.check();
   }
@@ -74,6 +77,25 @@ class Node {
   const Api& api() const { return calls_.api; }
 
  private:
+  // What n samples remember; `unwanted` holds what they do after this call if nobody asks for it.
+  Memory memory_of(OrtKernelContext* context, std::int64_t n, std::vector<float>& unwanted) const {
+    const std::size_t width = memory_size(constants_.layer());
+    const std::int64_t size = static_cast<std::int64_t>(width);
+    const Tensor before = calls_.input(context, op_.inputs.size() - 1);
+    if (before.type != kFloat) throw Failure("before has the wrong type");
+    const bool one = before.sizes[0] == 1;
+    if (before.rank != 2 || before.sizes[1] != size || !(one || before.sizes[0] == n))
+      throw Failure("before has the shape " + before.shown() + "; it must be (" + std::to_string(n) + ", " +
+                    std::to_string(size) + "), or one row for all samples");
+    const std::int64_t row_each[] = {n, size};
+    float* after = static_cast<float*>(calls_.output(context, 2, row_each, 2));
+    if (!after) {
+      unwanted.resize(static_cast<std::size_t>(n) * width);
+      after = unwanted.data();
+    }
+    return {static_cast<const float*>(before.data), one ? 0 : width, after};
+  }
+
   const Op& op_;
   const Calls calls_;
   const NodeConstants constants_;
@@ -105,6 +127,7 @@ Op make_op(const GateForm& gate, ElementType type, bool residual, bool hard_swis
     op.inputs = {type, kFloat, type, kFloat, type, kFloat, kInt64};
   op.inputs.insert(op.inputs.end(), 3 + gate.constants, kFloat);
   if (residual) op.inputs.insert(op.inputs.end(), {type, kFloat, type});
+  if (gate.remembers) op.inputs.push_back(kFloat);
   set_usual(op, version);
   op.GetName = [](const OrtCustomOp* self) { return as_op(self).name.c_str(); };
   op.GetInputType = [](const OrtCustomOp* self, std::size_t i) { return static_cast<int>(as_op(self).inputs[i]); };
@@ -112,7 +135,7 @@ Op make_op(const GateForm& gate, ElementType type, bool residual, bool hard_swis
   op.GetOutputType = [](const OrtCustomOp* self, std::size_t i) {
     return static_cast<int>(i == 0 ? as_op(self).type : kFloat);
   };
-  op.GetOutputTypeCount = [](const OrtCustomOp*) { return std::size_t{2}; };
+  op.GetOutputTypeCount = [](const OrtCustomOp* self) { return std::size_t{as_op(self).gate.remembers ? 3u : 2u}; };
   op.KernelDestroy = [](void* kernel) { delete static_cast<Node*>(kernel); };
   op.GetOutputCharacteristic = [](const OrtCustomOp*, std::size_t i) {
     return static_cast<int>(i == 0 ? kRequired : kOptional);

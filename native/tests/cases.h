@@ -18,6 +18,7 @@ namespace leantta_test {
 using leantta::Affine;
 using leantta::Gate;
 using leantta::Layer;
+using leantta::Memory;
 
 class Random {
  public:
@@ -41,6 +42,8 @@ struct Filter {
   std::vector<float> into, back, weight;
 };
 
+constexpr std::size_t kMostSamples = 4;
+
 struct Case {
   explicit Case(std::uint64_t number, std::size_t most_rows = 1000);
 
@@ -54,8 +57,16 @@ struct Case {
   Filter filter;
   std::size_t rank;  // of the filter; 0 with another gate
   Exact<float> into, back, inner_weight;
+  bool remembers, one_row = false;  // the filter has a memory, and it is the same for all samples
+  Exact<float> before;              // (kMostSamples, memory_size(layer)), if it has
   Layer layer;
 
+  // The memory of so many samples; what they remember goes to `after`.
+  Memory memory(float* after) const {
+    if (!remembers) return {};
+    return {before.data(), one_row ? 0 : leantta::memory_size(layer), after};
+  }
+  std::size_t memory_size() const { return remembers ? leantta::memory_size(layer) : 0; }
   std::string shown() const;
 
  private:
@@ -65,6 +76,7 @@ struct Case {
   void fill_u();
   void fill_blend();
   void fill_filter();
+  void fill_memory();
 };
 
 inline std::size_t channels_of(Random& random) {
@@ -103,7 +115,9 @@ inline Case::Case(std::uint64_t number, std::size_t most_rows)
       rank(rank_of(random, channels)),
       into(2 * leantta::padded(channels) * leantta::padded(rank)),
       back(rank * 2 * leantta::padded(channels)),
-      inner_weight(leantta::padded(rank)) {
+      inner_weight(leantta::padded(rank)),
+      remembers(rank && random.chance(0.5)),
+      before(remembers ? kMostSamples * (rank + 2) : 0) {
   fill(x);
   fill(r);
   fill(gamma, -2, 2, 0, special);
@@ -174,6 +188,21 @@ inline void Case::fill_filter() {
   layer.into = into.data();
   layer.back = back.data();
   layer.inner_weight = inner_weight.data();
+  if (remembers) fill_memory();
+}
+
+// Short and long memories, in doubt and trusted, and some of nothing.
+inline void Case::fill_memory() {
+  layer.length = random.of<float>({1, 2.5f, 8});
+  one_row = random.chance(0.2);
+  const float size = random.of<float>({0.1f, 1});
+  for (std::size_t sample = 0; sample < kMostSamples; ++sample) {
+    float* row = before.data() + sample * memory_size();
+    const bool nothing = random.chance(0.15);
+    for (std::size_t k = 0; k < rank; ++k) row[k] = nothing ? 0 : random.between(-size, size);
+    row[rank] = nothing ? 0 : static_cast<float>(1 + random.below(8));
+    row[rank + 1] = nothing ? 0 : random.between(-0.5, 1);
+  }
 }
 
 inline Affine Case::affine() {
@@ -223,9 +252,10 @@ inline std::string Case::shown() const {
     std::snprintf(text, sizeof text, ", %s scale %.9g zero %g", name, a.scale, a.zero);
     return std::string(text);
   };
-  char gate[120];
+  char gate[160];
   if (layer.gate == Gate::kFilter)
-    std::snprintf(gate, sizeof gate, "filter of rank %zu, shrink %.9g", layer.rank, layer.shrink);
+    std::snprintf(gate, sizeof gate, "filter of rank %zu, shrink %.9g, memory of %g", layer.rank, layer.shrink,
+                  remembers ? layer.length : 0);
   else
     std::snprintf(gate, sizeof gate, "%s gate, low %.9g room %.9g rate %.9g",
                   layer.gate == Gate::kCalibrated ? "calibrated" : "paper's", layer.low, layer.room, layer.rate);

@@ -12,6 +12,7 @@ namespace leantta_test {
 using leantta::Gate;
 using leantta::kScalar;
 using leantta::Layer;
+using leantta::Memory;
 using leantta::Path;
 
 struct Fault {
@@ -78,51 +79,105 @@ inline const Fault kFaults[] = {
      }},
     {"a distance in another order", false,
      [](Path& path) {
-       path.answer = [](const Layer& layer, float* mean, float* excess, float* room) {
-         const float distance = kScalar.answer(layer, mean, excess, room);
+       path.answer = [](const Layer& layer, float* mean, float* excess, float* room, const Memory& memory) {
+         const float distance = kScalar.answer(layer, mean, excess, room, memory);
          return distance + 0x1p-23f * distance;
        };
      }},
     {"an answer in another order", false,
      [](Path& path) {
-       path.answer = [](const Layer& layer, float* mean, float* excess, float* room) {
-         const float distance = kScalar.answer(layer, mean, excess, room);
+       path.answer = [](const Layer& layer, float* mean, float* excess, float* room, const Memory& memory) {
+         const float distance = kScalar.answer(layer, mean, excess, room, memory);
          if (layer.gate == Gate::kFilter) excess[layer.channels - 1] *= 1 + 0x1p-23f;
          return distance;
        };
      }},
     {"a filter that reads past its matrix", false,
      [](Path& path) {
-       path.answer = [](const Layer& layer, float* mean, float* excess, float* room) {
+       path.answer = [](const Layer& layer, float* mean, float* excess, float* room, const Memory& memory) {
          if (layer.gate == Gate::kFilter) {
            const volatile float next = layer.back[layer.rank * 2 * leantta::padded(layer.channels)];
            static_cast<void>(next);
          }
-         return kScalar.answer(layer, mean, excess, room);
+         return kScalar.answer(layer, mean, excess, room, memory);
        };
      }},
     {"a filter that does not shrink", true,
      [](Path& path) {
-       path.answer = [](const Layer& layer, float* mean, float* excess, float* room) {
+       path.answer = [](const Layer& layer, float* mean, float* excess, float* room, const Memory& memory) {
          Layer other = layer;
          other.shrink = 0;
-         return kScalar.answer(other, mean, excess, room);
+         return kScalar.answer(other, mean, excess, room, memory);
        };
      }},
     {"a filter that sees variances and not their logarithms", true,
      [](Path& path) {
-       path.answer = [](const Layer& layer, float* mean, float* excess, float* room) {
+       path.answer = [](const Layer& layer, float* mean, float* excess, float* room, const Memory& memory) {
          for (std::size_t c = 0; layer.gate == Gate::kFilter && c < layer.channels; ++c)
            excess[c] = std::exp(excess[c]) - 1;
-         return kScalar.answer(layer, mean, excess, room);
+         return kScalar.answer(layer, mean, excess, room, memory);
        };
      }},
     {"a filter's variance off by a thousandth", true,
      [](Path& path) {
-       path.answer = [](const Layer& layer, float* mean, float* excess, float* room) {
-         const float distance = kScalar.answer(layer, mean, excess, room);
+       path.answer = [](const Layer& layer, float* mean, float* excess, float* room, const Memory& memory) {
+         const float distance = kScalar.answer(layer, mean, excess, room, memory);
          for (std::size_t c = 0; layer.gate == Gate::kFilter && c < layer.channels; ++c) excess[c] *= 1.001f;
          return distance;
+       };
+     }},
+    {"a memory in another order", false,
+     [](Path& path) {
+       path.answer = [](const Layer& layer, float* mean, float* excess, float* room, const Memory& memory) {
+         const float distance = kScalar.answer(layer, mean, excess, room, memory);
+         if (memory.before) memory.after[layer.rank - 1] *= 1 + 0x1p-23f;
+         return distance;
+       };
+     }},
+    {"a filter that reads past its memory", false,
+     [](Path& path) {
+       path.answer = [](const Layer& layer, float* mean, float* excess, float* room, const Memory& memory) {
+         if (memory.before) {
+           const volatile float next = memory.before[leantta::memory_size(layer)];
+           static_cast<void>(next);
+         }
+         return kScalar.answer(layer, mean, excess, room, memory);
+       };
+     }},
+    {"a memory that is longer", true,
+     [](Path& path) {
+       path.answer = [](const Layer& layer, float* mean, float* excess, float* room, const Memory& memory) {
+         Layer other = layer;
+         other.length += 1;
+         return kScalar.answer(other, mean, excess, room, memory);
+       };
+     }},
+    {"a memory that is not forgotten", true,
+     [](Path& path) {
+       path.answer = [](const Layer& layer, float* mean, float* excess, float* room, const Memory& memory) {
+         const float distance = kScalar.answer(layer, mean, excess, room, memory);
+         if (!memory.before) return distance;
+         float& count = memory.after[layer.rank];
+         const float before = memory.before[layer.rank];
+         if (count < std::fmin(before, layer.length)) count = before;
+         return distance;
+       };
+     }},
+    {"an agreement off by a thousandth", true,
+     [](Path& path) {
+       path.answer = [](const Layer& layer, float* mean, float* excess, float* room, const Memory& memory) {
+         const float distance = kScalar.answer(layer, mean, excess, room, memory);
+         if (memory.before) memory.after[layer.rank + 1] += 0.001f;
+         return distance;
+       };
+     }},
+    {"a memory that is never used", true,
+     [](Path& path) {
+       path.answer = [](const Layer& layer, float* mean, float* excess, float* room, const Memory& memory) {
+         const std::size_t width = leantta::padded(layer.channels);
+         std::vector<float> other_mean(mean, mean + width), other_excess(excess, excess + width);
+         kScalar.answer(layer, other_mean.data(), other_excess.data(), room, memory);
+         return kScalar.answer(layer, mean, excess, room, Memory{});
        };
      }},
     {"a rounding too few", false,

@@ -94,7 +94,10 @@ int main(int count, char** words) {
   const Checked counts = checked();
   std::printf("formulas: %zu values, %.1f %% of them beyond what float32 can tell\n", counts.values,
               100.0 * static_cast<double>(counts.unsure) / static_cast<double>(counts.values));
-  if (cases >= 100 && counts.unsure > counts.values / 2) {
+  std::printf("formulas: %zu numbers of memories, %.1f %% of them beyond what float32 can tell\n", counts.remembered,
+              100.0 * static_cast<double>(counts.unsure_memory) / static_cast<double>(counts.remembered));
+  const bool few = counts.unsure > counts.values / 2 || counts.unsure_memory >= counts.remembered / 2;
+  if (cases >= 100 && few) {
     std::puts("formulas: too few values were compared");
     return 1;
   }

@@ -11,6 +11,12 @@
 //   z = [m, clip(log(1 + v - ratio), -4, 4)] into,  S = sum of weight z^2,  a = max(0, 1 - shrink / S)
 //   [M, log V] = a z back,  V clipped to exp(-3) .. exp(3)
 //
+// With a memory of the mean m, the count n and the agreement q, c is answered in the place of a z:
+//
+//   r = (sum of weight z m) / (sum of weight m^2), from -1 to 1, or 0 where n = 0;  q = q + (r - q) / 6
+//   if r < 0: n = 0, q = min(q, 0.2);  n = min(n + 1, length);  m = m + (z - m) / n
+//   p = (q - 0.3) / 0.3, from 0 to 1;  S_m = n (sum of weight m^2);  c = (1 - p) a(S) z + p a(S_m) (0.6 z + 0.8 m)
+//
 // In a dead channel, one with ratio = 0, m = v - ratio = 0.
 #pragma once
 
@@ -21,18 +27,13 @@
 #include <vector>
 
 #include "../kernel.h"
+#include "bounded.h"
 #include "cases.h"
 
 namespace leantta_test {
 
 using leantta::Gate;
 using leantta::Layer;
-
-constexpr double kUlp = 0x1p-24;  // half of float32's last place, of a value
-
-struct Bounded {
-  double value = 0, error = 0;
-};
 
 struct Moments {
   Bounded mean, var;
@@ -56,13 +57,6 @@ inline bool in_range(const Layer& layer) {
   for (std::size_t c = 0; !layer.floats && c < layer.channels; ++c) most = std::fmax(most, layer.u_scale[c]);
   if (layer.gate == Gate::kFilter) return 255.0 * most * static_cast<double>(layer.channels) < 1e17;
   return std::pow(255.0 * most, layer.gate == Gate::kCalibrated ? 4 : 2) < 1e36;
-}
-
-// What a function that only grows makes of a value, and of its error.
-template <typename Function>
-Bounded grown(const Bounded& x, Function f) {
-  const double value = f(x.value);
-  return {value, std::fmax(f(x.value + x.error) - value, value - f(x.value - x.error))};
 }
 
 // The variance of a channel less that of the source.
@@ -107,7 +101,7 @@ inline Bounded blend_weight_of(const Layer& layer, const Bounded& shift) {
 // What a gate says: the distance, and the mean and variance of each channel to normalise with.
 struct Answer {
   Bounded distance;
-  std::vector<Bounded> mean, var;
+  std::vector<Bounded> mean, var, after;  // after: what a stream remembers
 };
 
 inline Answer blended(const Layer& layer, const std::vector<Moments>& all) {
@@ -139,7 +133,55 @@ inline Bounded product(const std::vector<Bounded>& x, const std::vector<float>& 
   return sum;
 }
 
-inline Answer filtered(const Layer& layer, const Filter& filter, const std::vector<Moments>& all) {
+// The part of the inner values that is answered at the distance S.
+inline Bounded part_of(const Layer& layer, const Bounded& distance) {
+  return grown(distance, [&](double s) { return std::fmax(0, 1 - layer.shrink / std::fmax(s, 1e-30)); });
+}
+
+inline Bounded weighted(const Filter& filter, const std::vector<Bounded>& a, const std::vector<Bounded>& b) {
+  Bounded sum;
+  for (std::size_t k = 0; k < a.size(); ++k) sum = sum + Bounded{filter.weight[k], 0} * (a[k] * b[k]);
+  return sum;
+}
+
+// What a stream remembers after a sample with these inner values.
+inline std::vector<Bounded> remembered(const Layer& layer, const Filter& filter, const std::vector<Bounded>& inner,
+                                       const float* before) {
+  const std::size_t rank = inner.size();
+  std::vector<Bounded> mean, after;
+  for (std::size_t k = 0; k < rank; ++k) mean.push_back({before[k], 0});
+  const Bounded count{before[rank], 0}, agreement{before[rank + 1], 0};
+  Bounded r;
+  if (count.value != 0) r = clipped(weighted(filter, inner, mean) / weighted(filter, mean, mean), -1, 1);
+  const bool is_against = r.value < 0, sure = count.value == 0 || std::fabs(r.value) > r.error;
+  Bounded q = agreement + (r - agreement) / Bounded{6, 0};
+  if (is_against) q = clipped(q, -9, 0.2f);
+  const Bounded more{std::fmin((is_against ? 0 : count.value) + 1, layer.length), 0};
+  for (std::size_t k = 0; k < rank; ++k) after.push_back(mean[k] + (inner[k] - mean[k]) / more);
+  after.push_back(more);
+  after.push_back(q);
+  if (!sure)
+    for (Bounded& value : after) value.error = std::numeric_limits<double>::infinity();
+  return after;
+}
+
+// What is answered in the place of `alone`, a z, by a filter that remembers `after`.
+inline std::vector<Bounded> together(const Layer& layer, const Filter& filter, const std::vector<Bounded>& inner,
+                                     const std::vector<Bounded>& alone, const std::vector<Bounded>& after) {
+  const std::size_t rank = inner.size();
+  const std::vector<Bounded> mean(after.begin(), after.begin() + static_cast<std::ptrdiff_t>(rank));
+  const Bounded a = part_of(layer, after[rank] * weighted(filter, mean, mean));
+  const Bounded p = clipped((after[rank + 1] - Bounded{0.3, kUlp}) / Bounded{0.3, kUlp}, 0, 1);
+  std::vector<Bounded> made;
+  for (std::size_t k = 0; k < rank; ++k) {
+    const Bounded both = a * (Bounded{0.6, kUlp} * inner[k] + Bounded{0.8, kUlp} * mean[k]);
+    made.push_back(alone[k] + p * (both - alone[k]));
+  }
+  return made;
+}
+
+inline Answer filtered(const Layer& layer, const Filter& filter, const float* before,
+                       const std::vector<Moments>& all) {
   constexpr double polynomial = 1e-6;  // what logarithms may be off by, and exponentials of their value
   const std::size_t channels = all.size(), rank = filter.weight.size();
   std::vector<Bounded> features, inner;
@@ -162,24 +204,26 @@ inline Answer filtered(const Layer& layer, const Filter& filter, const std::vect
     size += std::fabs(weight) * z.value * z.value;
   }
   made.distance.error += kUlp * (16 + static_cast<double>(rank) / 8) * size + 1e-37;
-  const Bounded a = grown(made.distance, [&](double s) {
-    return std::fmax(0, 1 - layer.shrink / std::fmax(s, 1e-30));
-  });
-  for (Bounded& z : inner) {
-    const double off = 4 * kUlp * (std::fabs(z.value) + z.error) * (1 + a.error);
-    z = {a.value * z.value, (a.value + a.error) * z.error + a.error * std::fabs(z.value) + off};
+  const Bounded a = part_of(layer, made.distance);
+  std::vector<Bounded> shown;
+  for (const Bounded& z : inner) shown.push_back(a * z);
+  if (before) {
+    made.after = remembered(layer, filter, inner, before);
+    shown = together(layer, filter, inner, shown, made.after);
   }
   for (std::size_t c = 0; c < channels; ++c) {
-    made.mean.push_back(product(inner, filter.back, 2 * channels, c));
-    made.var.push_back(grown(product(inner, filter.back, 2 * channels, channels + c),
+    made.mean.push_back(product(shown, filter.back, 2 * channels, c));
+    made.var.push_back(grown(product(shown, filter.back, 2 * channels, channels + c),
                              [](double x) { return std::exp(std::clamp(x, -3.0, 3.0)); }));
     made.var.back().error += polynomial * made.var.back().value;
   }
   return made;
 }
 
-inline Answer answer_of(const Layer& layer, const Filter& filter, const std::vector<Moments>& all) {
-  return layer.gate == Gate::kFilter ? filtered(layer, filter, all) : blended(layer, all);
+// `before` is what a stream remembered, nullptr without a memory.
+inline Answer answer_of(const Layer& layer, const Filter& filter, const float* before,
+                        const std::vector<Moments>& all) {
+  return layer.gate == Gate::kFilter ? filtered(layer, filter, before, all) : blended(layer, all);
 }
 
 // y = g (u - M) + beta of a channel; `sure` is false where float32 cannot tell.

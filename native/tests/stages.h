@@ -116,14 +116,22 @@ inline void test_answer(Case& given) {
   Stages wanted(kScalar, given, given.rows);
   choose_shift(given, wanted);
   const Floats mean(wanted.width, 0, wanted.mean.data()), excess(wanted.width, 0, wanted.excess.data());
+  const std::size_t size = given.memory_size();
+  Floats before(size, 0, given.before.data()), after(size);
+  if (size && given.random.chance(0.2))
+    before[given.random.below(size)] = given.random.of<float>({NAN, INFINITY, -INFINITY, 1e38f, 0, -1});
+  const auto memory = [&](Floats& to) { return size ? Memory{before.data(), 0, to.data()} : Memory{}; };
   const float distance =
-      kScalar.answer(given.layer, wanted.mean.data(), wanted.excess.data(), wanted.room.data());
+      kScalar.answer(given.layer, wanted.mean.data(), wanted.excess.data(), wanted.room.data(), memory(after));
   for (const Path* path : others()) {
     Floats other_mean(wanted.width, 0, mean.data()), other_var(wanted.width, 0, excess.data()), room(2 * wanted.width);
-    const float other = path->answer(given.layer, other_mean.data(), other_var.data(), room.data());
+    Floats other_after(size);
+    const float other =
+        path->answer(given.layer, other_mean.data(), other_var.data(), room.data(), memory(other_after));
     compare(given, *path, "distance", &other, &distance, 1);
     compare(given, *path, "the answer's mean", other_mean.data(), wanted.mean.data(), wanted.width);
     compare(given, *path, "the answer's variance", other_var.data(), wanted.excess.data(), wanted.width);
+    compare(given, *path, "memory", other_after.data(), after.data(), size);
   }
 }
 
@@ -151,7 +159,7 @@ inline void test_functions() {
     std::fill(mean.data(), mean.data() + lanes, 0);
     std::fill(excess.data(), excess.data() + lanes, 0);
     mean[0] = x, excess[0] = e;
-    plain_path().answer(layer, mean.data(), excess.data(), room.data());
+    plain_path().answer(layer, mean.data(), excess.data(), room.data(), {});
     const double log = std::clamp(std::log(1 + static_cast<double>(e)), -4.0, 4.0);
     const double exp = std::exp(std::clamp(static_cast<double>(x), -3.0, 3.0));
     const double log_off = std::fabs(mean[0] - log), exp_off = std::fabs(excess[0] - exp) / exp;

@@ -16,11 +16,8 @@ from leantta.runtime import kernel
 
 Array = NDArray[Any]
 
-IN_KERNEL = tuple(name for name, form in FUNCTIONS.items() if "before" not in form.input)
-"""Those with a memory run in standard operators."""
-
-BYTES = tuple(name for name in IN_KERNEL if name.startswith("QLinear"))
-FLOATS = tuple(name for name in IN_KERNEL if name not in BYTES)
+BYTES = tuple(name for name in FUNCTIONS if name.startswith("QLinear"))
+FLOATS = tuple(name for name in FUNCTIONS if name not in BYTES)
 TYPED = [(op, np.float32) for op in FLOATS] + [(op, dtype) for op in BYTES for dtype in (np.uint8, np.int8)]
 """Every function with every type of tensor that it takes."""
 
@@ -51,6 +48,15 @@ class Layer:
         """What u and r are called, if the function has them."""
         return ("u", "r") if "r" in FUNCTIONS[self.op].input else ("u",)
 
+    @property
+    def rank(self) -> int:
+        """Of its filter, if it has one."""
+        return min(RANK, 2 * self.channels)
+
+    @property
+    def remembers(self) -> bool:
+        return "before" in FUNCTIONS[self.op].input
+
     def values(self) -> dict[str, Array]:
         """The constants by name, in the shapes of the function."""
         random = np.random.default_rng(self.seed)
@@ -62,7 +68,7 @@ class Layer:
             "mean_weight": random.uniform(0.5, 2, c) / c,
             "var_weight": random.uniform(0.5, 2, c) / c,
         }
-        rank = min(RANK, 2 * c)
+        rank = self.rank
         of_filter = {
             "into": random.normal(0, 0.5, (2 * c, rank)) / np.sqrt(c),
             "back": random.normal(0, 0.5, (rank, 2 * c)),
@@ -87,20 +93,27 @@ class Layer:
         return made
 
     def graph(self) -> Graph:
-        usual = {"low": 0.1, "room": 0.5, "rate": -0.3, "shrink": 0.2, "layer": "bn", **self.attributes}
-        attributes = {name: usual[name] for name in FUNCTIONS[self.op].attribute}
-        node = Node(self.op, tuple(FUNCTIONS[self.op].input), ("y", "distance"), attributes, "bn", LOCAL)
-        whole = Tensor(np.dtype(self.dtype), (BATCH, *self.shape))
+        usual = {"low": 0.1, "room": 0.5, "rate": -0.3, "shrink": 0.2, "length": 8.0, "layer": "bn"}
+        form = FUNCTIONS[self.op]
+        attributes = {name: {**usual, **self.attributes}[name] for name in form.attribute}
+        outputs = tuple(form.output)
+        node = Node(self.op, tuple(form.input), outputs, attributes, "bn", LOCAL)
+        whole, floats = Tensor(np.dtype(self.dtype), (BATCH, *self.shape)), np.dtype(np.float32)
         tensors = {name: whole for name in (*self.takes, "y")}
-        tensors["distance"] = Tensor(np.dtype(np.float32), (BATCH, 1))
-        return Graph((node,), self.values(), tensors, self.takes, ("y", "distance"))
+        tensors["distance"] = Tensor(floats, (BATCH, 1))
+        tensors["before"] = Tensor(floats, ("streams", self.rank + 2))
+        tensors["after"] = Tensor(floats, (BATCH, self.rank + 2))
+        inputs = (*self.takes, "before") if self.remembers else self.takes
+        used = {name: tensors[name] for name in (*inputs, *outputs)}
+        return Graph((node,), self.values(), used, inputs, outputs)
 
 
 def without_distance(graph: Graph, *, empty: bool) -> Graph:
-    """The graph with the second output left out: as an empty name, or not there at all."""
+    """The graph with the second output left out: as an empty name, or not there at all, nor those behind."""
     (node,) = graph.nodes
-    short = replace(node, outputs=("y", "") if empty else ("y",))
-    return replace(graph, nodes=(short,), outputs=("y",))
+    outputs = ("y", "", *node.outputs[2:]) if empty else ("y",)
+    short = replace(node, outputs=outputs)
+    return replace(graph, nodes=(short,), outputs=tuple(filter(None, outputs)))
 
 
 def bytes_of(graph: Graph, *, body: bool) -> bytes:
@@ -146,7 +159,19 @@ def inputs_of(layer: Layer, batch: int, seed: int = 0) -> dict[str, Array]:
             x = np.rint(x / values[f"{name}_scale"]) + values[f"{name}_zero"]
             x = np.clip(x, limits.min, limits.max)
         made[name] = x.astype(layer.dtype)
+    if layer.remembers:
+        made["before"] = memories(layer, batch, seed)
     return made
+
+
+def memories(layer: Layer, batch: int, seed: int = 0) -> Array:
+    """What streams may remember: short and long, in doubt and trusted, and every fifth of them nothing."""
+    random = np.random.default_rng(seed)
+    mean = random.normal(0, 0.5, (batch, layer.rank))
+    count, agreement = random.integers(1, 9, (batch, 1)), random.uniform(-0.5, 1, (batch, 1))
+    rows = np.concatenate([mean, count, agreement], 1).astype(np.float32)
+    rows[4::5] = 0
+    return rows
 
 
 def assert_one_step(found: Array, wanted: Array, *, share: float) -> None:

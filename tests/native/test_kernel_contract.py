@@ -17,6 +17,7 @@ from native.nodes import (
     Layer,
     assert_one_step,
     inputs_of,
+    memories,
     native,
     portable,
     without_distance,
@@ -72,6 +73,10 @@ def assert_same(
     atol = DISTANCE["of"] * np.abs(wanted[1]) + DISTANCE["least"] * weights
     assert found[1].shape == wanted[1].shape
     assert (np.abs(found[1] - wanted[1]) <= times * atol).all()
+    for after, wanted_after in zip(found[2:], wanted[2:], strict=True):
+        assert_close(
+            after, wanted_after, atol=times * 1e-5 * (1 + float(np.abs(wanted_after).max(initial=0)))
+        )
 
 
 def assert_identical(found: list[Array], wanted: list[Array]) -> None:
@@ -122,9 +127,11 @@ def test_dead_channels_keep_the_source_statistics_by_every_path(op: str, dtype: 
 def test_an_empty_batch_gives_empty_outputs(op: str, dtype: DTypeLike) -> None:
     layer = layer_of(op, dtype, "map")
     for path in PATHS:
-        y, distance = native(layer.graph(), path).run(None, inputs_of(layer, 0))
+        y, *others = native(layer.graph(), path).run(None, inputs_of(layer, 0))
         assert (y.shape, y.dtype) == ((0, *layer.shape), np.dtype(dtype))
-        assert (distance.shape, distance.dtype) == ((0, 1), np.dtype(np.float32))
+        sizes = [1, layer.rank + 2] if layer.remembers else [1]
+        assert [other.shape for other in others] == [(0, size) for size in sizes]
+        assert {other.dtype for other in others} == {np.dtype(np.float32)}
 
 
 @pytest.mark.parametrize("empty", [True, False], ids=["an empty name", "not there"])
@@ -135,7 +142,7 @@ def test_the_distance_may_be_left_out(op: str, dtype: DTypeLike, empty: bool) ->
     for path in PATHS:
         whole = native(layer.graph(), path).run(None, inputs)
         short = native(without_distance(layer.graph(), empty=empty), path).run(None, inputs)
-        assert_identical(short, whole[:1])
+        assert_identical(short, [whole[0], *whole[2:]] if empty else whole[:1])
 
 
 @typed
@@ -168,6 +175,7 @@ def test_any_values_are_normalized_alike(op: str, dtype: DTypeLike) -> None:
     @settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(st.fixed_dictionaries(dict.fromkeys(layer.takes, values)))
     def check(inputs: dict[str, Array]) -> None:
+        inputs |= {"before": memories(layer, 2)} if layer.remembers else {}
         found = {path: session.run(None, inputs) for path, session in sessions.items()}
         for path in PATHS:
             assert_identical(found[path], found["scalar"])

@@ -20,6 +20,8 @@ from leantta.layer_memory import LayerMemory
 from leantta.memory import StreamMemory
 from leantta.methods.contenders import ModelFile, from_file, parse_contender
 from leantta.nn import AdaptiveNorm, forget
+from leantta.runtime import kernel
+from leantta.runtime.engines import open_engine
 from leantta.surgery.adaptation import Adaptation
 from reference import assert_close
 
@@ -76,6 +78,26 @@ def test_a_file_follows_a_stream_as_torch_does(model: Striped, form: str, tmp_pa
     assert_close(found[:1], alone, atol=(1e-4 if form == "fp32" else 0.06) * peak)
     assert_close(found[:1], single[:1], atol=1e-5 * peak)  # nothing is remembered yet
     assert np.abs(found[HAZY - 1] - single[HAZY - 1]).max() > 1e-3 * peak  # and now something is
+
+
+@pytest.mark.skipif(not kernel.paths(), reason="this installation has no kernel: there was no compiler")
+@pytest.mark.parametrize("form", ["fp32", "int8"])
+def test_the_kernel_follows_a_stream_as_standard_operators_do(
+    model: Striped, form: str, tmp_path: Path
+) -> None:
+    done = written(model, form, tmp_path / "x.onnx")
+    assert open_engine("onnxruntime", done.path).native
+    images = np.concatenate([hazy(pixels(HAZY, seed=5)), pixels(4, seed=6)])
+    with (
+        leantta.load(done.path, memory=True) as native,
+        leantta.load(done.path, memory=True, engine="onnxruntime-portable") as portable,
+    ):
+        found, wanted = native.predict(images), portable.predict(images)
+        tolerance = 1e-4 * np.abs(wanted).max() if form == "fp32" else native.info.selftest.tolerance
+        assert_close(found, wanted, atol=tolerance)
+        remembered = [session._streams[""] for session in (native, portable)]
+    peak = np.abs(remembered[1]).max()
+    assert_close(remembered[0], remembered[1], atol=(1e-4 if form == "fp32" else 0.02) * peak)
 
 
 def test_without_a_memory_it_says_what_a_file_without_a_stream_mode_says(
