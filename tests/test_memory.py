@@ -144,9 +144,9 @@ def test_a_layer_remembers_until_it_is_told_to_forget() -> None:
     assert_close(streaming(bright[:1]), plain(bright[:1]), atol=1e-6)
 
 
-@pytest.mark.parametrize("length", [0.5, 0, -1, float("nan")])
-def test_a_memory_of_nothing_is_refused(length: float) -> None:
-    with pytest.raises(SettingError, match="at least one input"):
+@pytest.mark.parametrize("length", [0.5, 0, -1, float("nan"), float("inf")])
+def test_a_memory_of_nothing_or_of_everything_is_refused(length: float) -> None:
+    with pytest.raises(SettingError, match="one input or more"):
         StreamMemory(length=length)
 
 

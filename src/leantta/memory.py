@@ -10,6 +10,7 @@ The settings are torch-free, so that options and records can name them. The nati
 (`native/answer.h`), and a test compares the two.
 """
 
+import math
 from dataclasses import dataclass
 
 from leantta.errors import SettingError
@@ -34,12 +35,14 @@ class StreamMemory:
 
     >>> StreamMemory(length=0.5)
     Traceback (most recent call last):
-    leantta.errors.SettingError: a memory holds at least one input, got length=0.5
+    leantta.errors.SettingError: a memory holds one input or more, but not endlessly many; got length=0.5
     """
 
     length: float = 8.0  # inputs that the running mean counts for, at most
 
     def __post_init__(self) -> None:
         """Refuse what is no memory."""
-        if not self.length >= 1:
-            raise SettingError(f"a memory holds at least one input, got length={self.length!r}")
+        if not 1 <= self.length < math.inf:
+            raise SettingError(
+                f"a memory holds one input or more, but not endlessly many; got length={self.length!r}"
+            )
