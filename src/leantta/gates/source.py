@@ -18,7 +18,7 @@ Constants = Mapping[str, Mapping[str, "Tensor"]]
 
 
 class Source(Protocol):
-    """What a gate is fitted on: a model, the layers of it that adapt, and source images."""
+    """What a gate is fitted on: a model, the layers of it that adapt, source images, and field images."""
 
     @property
     def model(self) -> nn.Module:
@@ -31,6 +31,10 @@ class Source(Protocol):
     @property
     def batches(self) -> Sequence[Tensor]:
         """The images, as the model takes them."""
+
+    @property
+    def field(self) -> Sequence[Tensor] | None:
+        """Images from where the model will run, without labels; None if none were given."""
 
     @property
     def progress(self) -> Callable[[str], Progress]:

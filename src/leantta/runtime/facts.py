@@ -64,6 +64,8 @@ def _layers(info: Info) -> str:
 def _expectations(calibration: Mapping[str, object]) -> list[tuple[str, str]]:
     """Return what fitting told of gain and cost, in points with its 95 % interval, and its notes."""
     rows = [("source images", str(calibration["images"]))] if "images" in calibration else []
+    if "field_images" in calibration:
+        rows.append(("field images", str(calibration["field_images"])))
     for key, name in EXPECTED.items():
         value = calibration.get(key)
         if isinstance(value, list) and len(value) == 2 and all(isinstance(v, int | float) for v in value):
