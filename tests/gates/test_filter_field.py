@@ -72,6 +72,11 @@ def common(field: Array, clean: Array) -> tuple[Array, Array]:
     return shift, shift + np.outer(field.mean(0), field.mean(0) - clean.mean(0))
 
 
+def weight_of(field: Array, in_common: Array) -> float:
+    """Of what the copies weigh, the part that field images take."""
+    return 0.5 * float(np.trace(in_common) / np.mean((field**2).sum(1)))
+
+
 @pytest.mark.parametrize(("images", "there"), [(60, 90), (61, 24), (6, 5)])  # the last: fewer than features
 def test_the_sums_of_field_images_are_those_of_the_formula(images: int, there: int) -> None:
     parts = made_up(images, there)
@@ -111,9 +116,21 @@ def test_what_they_have_in_common_is_a_covariance(seed: int, images: int, there:
     assert float(values.max()) <= float(most) + 1e-9  # no more than all that scatters there
 
 
-def test_source_images_as_field_images_ask_for_nothing() -> None:
-    clean = made_up()["clean"]
+def test_source_images_as_field_images_change_nothing() -> None:
+    parts = made_up()
+    clean = parts["clean"]
     assert_close(field_moments(clean, clean).cross, np.zeros((SIZE, SIZE)), atol=1e-9)
+    matrices = [layer_data(parts, field).matrix(0.1)[0] for field in (None, clean, parts["field"])]
+    assert_close(matrices[1], matrices[0], atol=1e-9)
+    assert float((matrices[2] - matrices[0]).abs().max()) > 0.01
+
+
+@pytest.mark.parametrize("field", [torch.zeros(30, SIZE), torch.full((30, SIZE), 100.0), -made_up()["field"]])
+def test_their_weight_has_ends(field: Tensor) -> None:
+    """Also where the content is gone, or all images are the same: then next to everything is shift."""
+    data = layer_data(made_up(), field)
+    assert 0 <= data.field_weight <= 0.5
+    assert all(value.isfinite().all() for value in data.candidate(0.1, 3).constants.values())
 
 
 @pytest.mark.parametrize(("there", "size"), [(30, 8), (100, 64), (400, 128)])
@@ -130,7 +147,7 @@ def test_what_chance_gives_is_no_shift(there: int, size: int) -> None:
 
 
 @pytest.mark.parametrize("place", [None, 0, 1, 2])
-def test_they_are_a_third_of_what_is_shifted_and_never_left_out(place: int | None) -> None:
+def test_they_weigh_by_how_much_of_them_is_shift_and_are_never_left_out(place: int | None) -> None:
     parts = made_up()
     keep = (
         torch.ones(len(parts["kinds"]), dtype=torch.bool) if place is None else parts["kinds"][:, 0] != place
@@ -139,14 +156,17 @@ def test_they_are_a_third_of_what_is_shifted_and_never_left_out(place: int | Non
     twins = parts["clean"].repeat(2, 1)[keep].numpy()
     grown = copies[:, 4:] - twins[:, 4:]
     asked = np.c_[copies[:, :4] - twins[:, :4] * np.exp(grown / 2), grown]
+    in_common = common(field, clean)[1]
+    weight = weight_of(field, in_common)
+    assert 0.1 < weight < 0.45
     square = (
         0.25 * clean.T @ clean / len(clean)
-        + 0.5 * copies.T @ copies / len(copies)
-        + 0.25 * field.T @ field / len(field)
+        + 0.75 * (1 - weight) * copies.T @ copies / len(copies)
+        + 0.75 * weight * field.T @ field / len(field)
     )
-    cross = 0.5 * copies.T @ asked / len(copies) + 0.25 * common(field, clean)[1]
+    cross = 0.75 * ((1 - weight) * copies.T @ asked / len(copies) + weight * in_common)
     size = square.diagonal()
-    crowding = SIZE / (len(clean) + len(copies) + len(field))
+    crowding = SIZE / (len(clean) + len(copies))
     square = square + np.diag((0.3 + crowding) * size + 1e-6 * size.mean() + 1e-12)
     found, with_ridge = layer_data(parts, parts["field"]).matrix(0.3, place)
     assert_close(with_ridge, square, atol=1e-9)
@@ -161,7 +181,9 @@ def test_the_distance_sees_what_is_shifted_there() -> None:
         (parts[k].float() @ constants["into"]).numpy() for k in ("clean", "copies", "field")
     )
     assert_close(clean.T @ clean / len(clean), np.eye(3), atol=1e-4)
-    shifted = 2 / 3 * copies.T @ copies / len(copies) + field.T @ field / len(field) / 3
+    there = parts["field"].numpy()
+    weight = weight_of(there, common(there, parts["clean"].numpy())[1])
+    shifted = (1 - weight) * copies.T @ copies / len(copies) + weight * field.T @ field / len(field)
     assert_close(shifted, np.diag(shifted.diagonal()), atol=1e-4 * shifted.max())
     distance = data.field_distance(constants)
     assert distance == pytest.approx(float(((field**2) @ constants["share"].numpy()).mean()), rel=1e-5)

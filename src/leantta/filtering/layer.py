@@ -17,6 +17,9 @@ Field images have no clean twin. But where shift and content are independent, f 
 
     P = Cov[t] = Cov_field[f] - Cov_source[f]
     E[f t^T]   = P + E_field[f] (E_field[f] - E_source[f])^T
+
+They take a part of the copies' weight, by the share of E |f|^2 that is shift: tr E[f t^T] / tr E[f f^T].
+So field images that are as the source is change next to nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,8 +36,8 @@ RIDGES = (0.1, 0.3, 1.0)
 CLEAN = 0.25
 """What clean images weigh in the fit; copies have the rest."""
 
-FIELD = 1 / 3
-"""What field images, where there are some, weigh of what copies weigh without them."""
+FIELD = 0.5
+"""Of the weight that copies have without them, what field images have if all that they show is shift."""
 
 STEPS = 3
 """Of the iteration that turns the directions of all kinds into those without one of them."""
@@ -96,6 +99,7 @@ class LayerData:
         self.of_copies = Moments.of(self.copies, self.asked)
         self.field = None if field is None else field.double()
         self.of_field = None if self.field is None else field_moments(self.field, self.clean)
+        self.field_weight = 0.0 if self.of_field is None else FIELD * _share_of_shift(self.of_field)
         self.parts = []
         for each in known:
             has = (kinds == each).any(1)
@@ -106,12 +110,13 @@ class LayerData:
         copies = self.of_copies if left_out is None else self.of_copies.less(self.parts[left_out])
         weighed = [(self.of_clean, CLEAN), (copies, 1 - CLEAN)]
         if self.of_field is not None:
-            weighed[1:] = [(copies, (1 - CLEAN) * (1 - FIELD)), (self.of_field, (1 - CLEAN) * FIELD)]
+            rest, field = 1 - self.field_weight, self.field_weight
+            weighed[1:] = [(copies, (1 - CLEAN) * rest), (self.of_field, (1 - CLEAN) * field)]
         groups = [(part, share / max(part.samples, 1)) for part, share in weighed]
         square = sum((share * part.square for part, share in groups), torch.zeros(()))
         cross = sum((share * part.cross for part, share in groups), torch.zeros(()))
         size = square.diagonal()
-        crowding = len(size) / sum(part.samples for part, _ in weighed)
+        crowding = len(size) / (self.of_clean.samples + copies.samples)
         least = 1e-6 * size.mean() + 1e-12
         square = square + torch.diag((ridge + crowding) * size + least)
         return torch.linalg.solve(square, cross), square
@@ -157,7 +162,7 @@ class LayerData:
         into = matrix @ directions
         shifted = _scatter(self.copies @ into)
         if self.field is not None:
-            shifted = torch.lerp(shifted, _scatter(self.field @ into), FIELD)
+            shifted = torch.lerp(shifted, _scatter(self.field @ into), self.field_weight)
         turn, again, scatter = _turned(_scatter(self.clean @ into), shifted)
         apart = (1 - 1 / scatter).clamp_min(1e-6)
         return {
@@ -190,6 +195,12 @@ def field_moments(field: Tensor, clean: Tensor) -> Moments:
     least = by_chance * ((1 / len(field) + 1 / len(clean)) / (4 / len(clean))) ** 0.5
     shift = (turn * torch.where(values > least, values, 0)) @ turn.T
     return Moments(len(field), field.T @ field, len(field) * (shift + torch.outer(there, there - here)))
+
+
+def _share_of_shift(field: Moments) -> float:
+    """Return tr E[f t^T] / tr E[f f^T], from 0 to 1."""
+    share = field.cross.trace() / field.square.trace().clamp_min(1e-12)
+    return float(share.clamp(0, 1))
 
 
 def _scatter(seen: Tensor) -> Tensor:
