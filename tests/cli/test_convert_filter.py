@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cli.own_model import BUILD
@@ -65,3 +66,56 @@ def test_with_too_few_images_the_papers_gate_is_in_the_file(own_model: str, samp
     assert "expected_gain" not in info.calibration
     checked = run("verify", "x.onnx")
     assert checked.returncode == 0, checked.stdout
+
+
+def test_field_images_are_read_as_calibration_images_are(
+    own_model: str, sample: Path, tmp_path: Path, run: Run
+) -> None:
+    """A folder of photos, an .npy of bytes or a dataset: the same images give the same file."""
+    image = pytest.importorskip("PIL.Image")
+    dark = np.load(sample)["x_train"][60:100] // 3
+    (tmp_path / "door").mkdir()
+    for number, pixels in enumerate(dark):
+        image.fromarray(pixels).save(tmp_path / "door" / f"{number:03}.png")
+    np.save(tmp_path / "door.npy", dark)
+    given = ("--dataset", "cifar10", "--calibration", sample, "--adapt", "all", "--images", 60, "--budget", 1)
+    files = {}
+    for name, more in {"none": (), "folder": ("--field", "door"), "array": ("--field", "door.npy")}.items():
+        done = run("convert", own_model, *given, *more, "-o", f"{name}.onnx")
+        assert done.returncode == 0, done.stderr
+        files[name] = read_info(read_container(f"{name}.onnx"))
+        assert ("field: 40 images, mean distance" in done.stdout) == (
+            name != "none" and bool(files[name].layers)
+        )
+        assert run("verify", f"{name}.onnx").returncode == 0
+    told = {name: info.calibration or {} for name, info in files.items()}
+    assert "field_images" not in told["none"]
+    assert told["folder"]["field_images"] == 40
+    assert told["folder"] == told["array"]
+    assert told["folder"] != told["none"]
+    shown = run("inspect", "folder.onnx").stdout
+    assert ["field", "images", "40"] in [line.split() for line in shown.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--field", "nowhere"), "nowhere"),
+        (("--field", "few.npy"), "24 different field images"),
+        (("--field", "small.npy"), "given as calibration inputs are"),
+        (("--field", "good.npy", "--gate", "paper"), "the paper gate uses no field images"),
+        (("--field", "good.npy", "--gate", "calibrated"), "the calibrated gate uses no field images"),
+    ],
+)
+def test_field_images_that_cannot_be_used_are_one_line(
+    words: tuple[str, ...], said: str, own_model: str, sample: Path, tmp_path: Path, run: Run
+) -> None:
+    images = np.load(sample)["x_train"]
+    np.save(tmp_path / "few.npy", images[:20])
+    np.save(tmp_path / "small.npy", images[:40, :16])
+    np.save(tmp_path / "good.npy", images[:40])
+    given = ("--dataset", "cifar10", "--calibration", sample, "--adapt", "all", "--images", 60)
+    done = run("convert", own_model, *given, *words, "-o", "x.onnx")
+    assert done.returncode == 1
+    assert said in done.stderr.splitlines()[-1]
+    assert not (tmp_path / "x.onnx").exists()

@@ -22,9 +22,10 @@ def fitted(
     *,
     gate: Gate | None = None,
     layers: str = "all",
+    field: Tensor | list[Tensor] | None = None,
 ) -> Plan:
     asked = leantta.plan(model, images[:2], Adaptation(layers=layers, gate=gate or FilterGate()))
-    return fit(model, asked, images, disturbances=disturbances)
+    return fit(model, asked, images, field=field, disturbances=disturbances)
 
 
 def report_of(plan: Plan) -> FilterReport:

@@ -20,6 +20,12 @@ from leantta.progress import Bar
     help="Source data: CIFAR or har (.npz or folder, train split), an image folder, an .npy of inputs,\n"
     "a folder of sound files (wav, flac, ogg, mp3; with its folders).",
 )
+@click.option(
+    "--field",
+    type=click.Path(path_type=Path),
+    help="Shift filter: unlabelled inputs from where the device will be, 24 or more, read as\n"
+    "--calibration is. It is fitted to what is shifted there, too.",
+)
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The file to write.")
 @options.adapt
 @options.gate_options
@@ -58,7 +64,9 @@ from leantta.progress import Bar
     show_default=True,
     help="What follows a sound that is too short; as in training.",
 )
-@click.option("--images", default=1000, show_default=True, help="Calibration inputs to use, at most.")
+@click.option(
+    "--images", default=1000, show_default=True, help="Calibration and field inputs to use, at most."
+)
 @click.option(
     "--mean", help="Mean per channel of the training images, 0 to 1, by comma. Default: the dataset's."
 )
@@ -78,6 +86,7 @@ def convert(
     weights: Path | None,
     dataset: str | None,
     calibration: Path,
+    field: Path | None,
     output: Path,
     layers: str,
     gate: Gate,
@@ -107,6 +116,7 @@ def convert(
       leantta convert resnet18 --weights my.safetensors --calibration cifar10.npz --adapt all -o r18.onnx
       leantta convert my_model.py:build --calibration photos/ --mean 0.485,0.456,0.406 \\
           --std 0.229,0.224,0.225 --classes names.txt --input image -o mine.onnx
+      leantta convert resnet18 --calibration cifar10.npz --field door/ -o door.onnx
       leantta convert resnet18 --calibration cifar10.npz --portable -o everywhere.onnx
       leantta convert motion_cnn --dataset har --calibration har.npz -o motion.onnx
       leantta convert vggish --weights birds.safetensors --calibration sounds/ --input waveform -o birds.onnx
@@ -122,6 +132,7 @@ def convert(
         weights=weights,
         dataset=dataset,
         calibration=calibration,
+        field=field,
         output=output,
         layers=parse_selector(layers),
         gate=gate,

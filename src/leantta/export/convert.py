@@ -46,6 +46,7 @@ def convert(
     calibration: Array,
     output: Path | str,
     *,
+    field: Array | None = None,
     layers: Selector = DEFAULT_LAYERS,
     gate: Gate | str = DEFAULT_GATE,
     options: FileOptions = FileOptions(),  # noqa: B008 - frozen
@@ -62,8 +63,9 @@ def convert(
     `calibration` are source inputs: uint8 images (n, h, w, c), with the mean and std per channel that the
     model was trained with; signals, float (n, c, *positions) in their own unit, with theirs; or float32
     (n, ...) exactly as the model takes them, without. Some hundreds are usual. For a model that hears they
-    are log-mel features (n, 1, frames, 64), and `sound` says what follows a clip that is too short. The file
-    appears whole or not at all.
+    are log-mel features (n, 1, frames, 64), and `sound` says what follows a clip that is too short. `field`
+    are unlabelled inputs from where the file will run, given as `calibration` is: the shift filter is fitted
+    on them, too. The file appears whole or not at all.
 
     Raises:
         LeanTTAError: the model, the images or a setting cannot be used, or the file would not reproduce the
@@ -74,7 +76,15 @@ def convert(
         if options.memory is not None and not asked.remembers:
             raise SettingError(f"the {asked.name} gate remembers nothing, so its file has no stream mode")
         source = read_source(calibration, statistics_of(mean, std), sound, options.input)
-        adapted = adapt_source(model, source.inputs, layers, asked, progress, source.disturbances())
+        adapted = adapt_source(
+            model,
+            source.inputs,
+            layers,
+            asked,
+            progress,
+            disturbances=source.disturbances(),
+            field=None if field is None else source.field(field),
+        )
         traced = trace_adapted(adapted.model, adapted.plan, source.inputs, CHECKED, progress("trace"))
         _check_classes(classes, traced.scores.shape[1])
         quantized = quantize(traced.graph, source, options, progress)
@@ -140,12 +150,21 @@ def adapt_source(
     layers: Selector,
     gate: Gate,
     progress: Progresses = lambda _: silent,
+    *,
     disturbances: Disturbances | None = None,
+    field: Floats | None = None,
 ) -> Adapted:
     """Return a copy of the model that adapts, its gate fitted to source inputs as the model takes them."""
     example = torch.from_numpy(inputs[:2].copy())
     asked = plan(model, example, Adaptation(layers=layers, gate=gate))
-    fitted = fit(model, asked, torch.from_numpy(inputs), disturbances=disturbances, progress=progress)
+    fitted = fit(
+        model,
+        asked,
+        torch.from_numpy(inputs),
+        field=None if field is None else torch.from_numpy(field),
+        disturbances=disturbances,
+        progress=progress,
+    )
     return Adapted(apply(model, fitted), fitted)
 
 

@@ -43,12 +43,13 @@ class Request:
     model: str
     calibration: Path
     output: Path
+    field: Path | None = None  # inputs from where the file will run, for the shift filter
     weights: Path | None = None
     dataset: str | None = None  # None: the one that a named model is meant for, or the user's own
     layers: Selector = DEFAULT_LAYERS
     gate: Gate = DEFAULT_GATE
     options: FileOptions = FileOptions()
-    images: int = 1000  # calibration images to use, at most
+    images: int = 1000  # calibration images to use, at most; and field images
     size: tuple[int, int] | None = None  # height and width of the input, for image files
     mean: PerChannel | None = None
     std: PerChannel | None = None
@@ -81,10 +82,12 @@ def run_request(request: Request, progress: Progresses = lambda _: silent) -> Co
     request = replace(request, dataset=request.dataset or default_dataset(request.model))
     model = pretrained(request.model, request.dataset, request.weights)
     source = READERS[kind_of(request)](request, progress)
+    field = None if request.field is None else _field(request, request.field, source, progress)
     done = convert(
         model,
         source.inputs,
         request.output,
+        field=field,
         layers=request.layers,
         gate=request.gate,
         options=request.options,
@@ -104,6 +107,14 @@ def run_request(request: Request, progress: Progresses = lambda _: silent) -> Co
         torch_ = _accuracy(outside, source.labelled, progress("accuracy, torch"))
         file = _accuracy(session, source.labelled, progress("accuracy, file"))
     return replace(done, accuracy=(torch_, file, len(source.labelled.labels)))
+
+
+def _field(request: Request, path: Path, source: Calibration, progress: Progresses) -> Array:
+    """Read inputs from where the file will run as the calibration inputs were read."""
+    alike = replace(
+        request, calibration=existing(path, "field inputs"), mean=source.mean, std=source.std, test=None
+    )
+    return READERS[kind_of(alike)](alike, progress).inputs
 
 
 def kind_of(request: Request) -> str:

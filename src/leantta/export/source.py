@@ -36,6 +36,24 @@ class Source:
     inputs: Floats
     info: InputInfo  # what goes into the file
 
+    def field(self, given: Array) -> Floats:
+        """Return inputs from where the model will run, given as the calibration inputs were.
+
+        Raises:
+            DataError: they are of another shape or type.
+        """
+        alike = given.dtype == self.given.dtype or (
+            np.issubdtype(given.dtype, np.floating) and np.issubdtype(self.given.dtype, np.floating)
+        )
+        if not alike or given.shape[1:] != self.given.shape[1:]:
+            raise DataError(
+                f"field inputs are given as calibration inputs are, {self.given.dtype} (n, "
+                f"{', '.join(map(str, self.given.shape[1:]))}); these are {given.dtype} {given.shape}. Read "
+                "and resize (--size) both alike."
+            )
+        with np.errstate(over="ignore"):  # whether all are finite is seen later
+            return _taken(given.astype(self.given.dtype), self.info)
+
     def fed(self) -> Array:
         """Return the inputs as the graph takes them, before a spectrogram is put in front of it."""
         return self.given if self.info.kind == "image" else self.inputs

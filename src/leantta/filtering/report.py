@@ -36,6 +36,7 @@ class LayerReport(NamedTuple):
     ridge: float
     gain: Interval  # in the probability of the clean image's decision, while choosing
     adapts: str  # which part of its answer is used, or why none is
+    field: float | None = None  # mean distance of the field images, if it adapts and there are some
 
     def cells(self) -> list[str]:
         """Return a row of the table."""
@@ -54,7 +55,13 @@ class FilterReport:
     unknown: Interval | None = None  # the same under kinds that were left out of the fit
     cost: Interval | None = None  # in clean accuracy, as the model itself judges it
     images: tuple[int, int, int] = (0, 0, 0)  # for fitting, choosing and telling
+    field: int = 0  # field images
     notes: tuple[str, ...] = ()
+
+    @property
+    def field_distance(self) -> float | None:
+        """The mean distance of field images at the first layer that adapts; that of source images is 1."""
+        return next((row.field for row in self.layers if row.field is not None), None)
 
     def __str__(self) -> str:
         """Return a table of the layers, and what to expect."""
@@ -75,6 +82,11 @@ class FilterReport:
                 f"{fitted} images to fit on, {chosen} to choose by, {told} to tell by; {self.untried} later "
                 "layers were not tried.",
             ]
+        if self.field_distance is not None:
+            lines.append(
+                f"field: {self.field} images, mean distance {self.field_distance:.1f} at the first adapting "
+                "layer (source images: 1)"
+            )
         return "\n".join([*lines, *self.notes])
 
     def numbers(self) -> dict[str, Any]:
@@ -85,4 +97,8 @@ class FilterReport:
             "expected_cost": self.cost,
         }
         kept: dict[str, Any] = {key: list(value) for key, value in expected.items() if value is not None}
+        if self.field:
+            kept["field_images"] = self.field
+        if self.field_distance is not None:
+            kept["field_distance"] = self.field_distance
         return {**kept, **({"notes": list(self.notes)} if self.notes else {})}

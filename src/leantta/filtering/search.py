@@ -8,7 +8,8 @@ layer and of all earlier ones, that were fitted without its (first) kind of dist
 and under unknown kinds alone it must not hurt. The mean alone is tried, too, since dividing by a variance
 that noise has blown up takes the signal along.
 
-Some images are for fitting, others for choosing, and the rest tells what to expect.
+Some images are for fitting, others for choosing, and the rest tells what to expect. Field images have no
+clean decision, so they are for fitting alone: what was fitted on them, too, is chosen by the same rule.
 """
 
 from __future__ import annotations
@@ -22,14 +23,12 @@ from torch import Tensor, nn
 
 from leantta.decisions import expected_losses
 from leantta.disturbances.copies import Copies
-from leantta.errors import DataError, SettingError
+from leantta.errors import SettingError
+from leantta.filtering.images import COPIES, Images, UnfitError, check_images
 from leantta.filtering.layer import Candidate, Constants, LayerData
 from leantta.filtering.probe import scores, seen_features, set_constants
 from leantta.filtering.report import FilterReport, Interval, LayerReport
 from leantta.progress import Progress
-
-FEWEST = 24
-"""Different images that are needed to fit, choose and tell."""
 
 USUAL = 200
 """With fewer images to fit on there is a warning."""
@@ -38,9 +37,6 @@ FITTING, CHOOSING, TELLING = range(3)
 
 SHARES = (0.6, 0.25)
 """Of the images, for fitting and for choosing; the rest tells what to expect."""
-
-COPIES = 2
-"""Disturbed copies of each image; when filters are judged, the second is of an unknown kind."""
 
 LEAST_CHANGE = 1e-3
 """Of the deviation of all values; normalising back and forth leaves less."""
@@ -55,10 +51,6 @@ PARTS = ("mean and variance", "mean")
 """What of a layer's answer may be used; the first one that helps is taken."""
 
 
-class UnfitError(Exception):
-    """No filter can be fitted; the text says why."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Subject:
     """What filters are fitted to: a model, some of its layers, and source images."""
@@ -68,6 +60,7 @@ class Subject:
     filtered: Callable[[Mapping[str, Constants]], nn.Module]  # the model with filters in some layers
     copies: Callable[[Tensor, int], Copies]  # disturbs images, from a seed
     progress: Progress
+    field: Tensor | None = None  # images from where the model will run, as it takes them
 
 
 class Filters(NamedTuple):
@@ -82,20 +75,6 @@ class Judged(NamedTuple):
 
     trust: Tensor  # (n, 2): the probability of the decision on the clean image; of a known kind, an unknown
     hit: Tensor  # (n, 2): whether the decision is that one
-
-
-class Images(NamedTuple):
-    """Images for one purpose, and their copies, copy after copy."""
-
-    inputs: Tensor  # (n, ...)
-    copies: Tensor  # (copies * n, ...)
-    kinds: Tensor  # (copies * n, 2): of the disturbances of each, the second -1 for none
-
-    @classmethod
-    def of(cls, inputs: Tensor, subject: Subject, seed: int) -> Images:
-        """Disturb images."""
-        made = [subject.copies(inputs, seed + copy) for copy in range(COPIES)]
-        return cls(inputs, *(torch.cat(parts) for parts in zip(*made, strict=True)))
 
 
 def fit_filters(subject: Subject, *, rank: int, budget: float, seed: int = 0) -> Filters:
@@ -115,17 +94,17 @@ class Search:
 
         Raises:
             UnfitError: they are not enough, or the model decides nothing.
-            DataError: there are no images, or some are not finite.
+            DataError: there are no images, or some are not finite; or field images cannot be used.
             UnsupportedModelError: the model does not run on them.
         """
         self.subject, self.rank, self.budget = subject, rank, budget
         inputs = subject.images
-        _check_images(inputs)
+        check_images(inputs, subject.field)
         order = torch.randperm(len(inputs), generator=torch.Generator().manual_seed(seed))
         fitting, choosing = (max(8, round(share * len(inputs))) for share in SHARES)
         parts = inputs[order].split([fitting, choosing, len(inputs) - fitting - choosing])
         try:
-            groups = [Images.of(part, subject, 100 * seed + 10 * i) for i, part in enumerate(parts)]
+            groups = [Images.of(part, subject.copies, 100 * seed + 10 * i) for i, part in enumerate(parts)]
         except SettingError as e:  # no library is for such inputs
             raise UnfitError(str(e)) from e
         self.groups = groups
@@ -166,6 +145,7 @@ class Search:
             unknown=interval((after.hit - before.hit)[:, 1]),
             cost=interval(self.cost(self.kept, [TELLING])),
             images=(fitted, chosen, told),
+            field=0 if self.subject.field is None else len(self.subject.field),
             notes=self.notes(),
         )
         return Filters({name: each.constants for name, each in self.kept.items()}, report)
@@ -190,10 +170,18 @@ class Search:
         model = self.filtered(self.kept)
         group = self.groups[FITTING]
         calls = len(clean) // len(group.inputs)
-        seen, copies = (
-            seen_features(model, [name], inputs, calls=calls)[name] for inputs in (group.inputs, group.copies)
+
+        def features(inputs: Tensor) -> Tensor:
+            return seen_features(model, [name], inputs, calls=calls)[name]
+
+        data = LayerData(
+            clean,
+            features(group.inputs),
+            features(group.copies),
+            group.kinds.repeat_interleave(calls, 0),
+            self.known,
+            None if self.subject.field is None else features(self.subject.field),
         )
-        data = LayerData(clean, seen, copies, group.kinds.repeat_interleave(calls, 0), self.known)
         ridge, explained = data.best_ridge()
         candidate = data.candidate(ridge, self.rank)
         adapts, told = "no: does not help", Interval(-torch.inf, 0)
@@ -206,7 +194,8 @@ class Search:
             if gain.mean > WORTH_IT and unknown.mean > -unknown.error:
                 if float(self.cost(filters, [FITTING, CHOOSING]).mean()) <= self.budget:
                     self.kept = filters
-                    return LayerReport(name, data.channels, explained, ridge, gain, part), judged
+                    distance = data.field_distance(candidate.constants)
+                    return LayerReport(name, data.channels, explained, ridge, gain, part, distance), judged
                 adapts = "no: costs too much on clean images"
         return LayerReport(name, data.channels, explained, ridge, told, adapts), best
 
@@ -260,17 +249,3 @@ def interval(values: Tensor) -> Interval:
 def _decided(found: Tensor | None) -> Tensor:
     assert found is not None  # the same model gave scores before
     return found
-
-
-def _check_images(inputs: Tensor) -> None:
-    """Look whether there is enough to fit, choose and tell by."""
-    if not len(inputs):
-        raise DataError("no images were given to fit the shift filter on; some hundreds are usual")
-    if not bool(inputs.isfinite().all()):
-        raise DataError("one of the images to fit the shift filter on is not finite; repair or remove it")
-    different = len(torch.unique(inputs.flatten(1), dim=0))
-    if different < FEWEST:
-        raise UnfitError(
-            f"the shift filter needs {FEWEST} different images, some hundreds are usual; {len(inputs)} were "
-            f"given, of which {different} differ"
-        )

@@ -8,7 +8,7 @@ an input (see `leantta.functional.features`) is shift. In ONNX:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -150,6 +150,12 @@ def _operator(name: str, answer: str, *, streams: bool) -> Operator:
     )
 
 
+def _joined(batches: Sequence[Tensor]) -> Tensor:
+    import torch
+
+    return torch.cat(list(batches)) if batches else torch.zeros(0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class FilterGate(Gate):
     """The shift filter: a linear estimate of what happened to the input is removed from its statistics.
@@ -178,6 +184,7 @@ class FilterGate(Gate):
     name = "filter"
     summary = "what is known of shifts is\nremoved, each channel on its own."
     needs_images = True
+    uses_field = True
     images = 1000
     constants = ("into", "back", "share")
     operator = _operator("FilterNorm", ANSWER, streams=False)
@@ -190,17 +197,17 @@ class FilterGate(Gate):
 
     def fit(self, source: Source) -> Fitted:
         """Return the filters of the layers that help, or the paper's gate if there is nothing to go by."""
-        import torch
-
+        from leantta.filtering.images import UnfitError
         from leantta.filtering.report import FilterReport
-        from leantta.filtering.search import Subject, UnfitError, fit_filters
+        from leantta.filtering.search import Subject, fit_filters
 
         subject = Subject(
             layers=source.layers,
-            images=torch.cat(list(source.batches)) if source.batches else torch.zeros(0),
+            images=_joined(source.batches),
             filtered=partial(source.adapting_only, self),
             copies=source.copies,
             progress=source.progress("filter"),
+            field=None if source.field is None else _joined(source.field),
         )
         try:
             constants, report = fit_filters(subject, rank=int(self.rank), budget=self.budget, seed=self.seed)

@@ -107,7 +107,8 @@ class Gate:
     name: ClassVar[str]  # in files, options and the text of a method
     summary: ClassVar[str]  # for the help of --gate
     needs_images: ClassVar[bool] = False  # it has to be fitted on source images
-    images: ClassVar[int] = 512  # how many of them are usual
+    uses_field: ClassVar[bool] = False  # it can be fitted on images from the field, too
+    images: ClassVar[int] = 512  # how many source images are usual
     constants: ClassVar[tuple[str, ...]] = ()  # what it keeps for each layer, as buffers of these names
     operator: ClassVar[Operator]
     stream_operator: ClassVar[Operator | None] = None  # that with a memory, of a gate that can use one

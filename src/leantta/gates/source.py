@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from leantta.disturbances.copies import Copies
     from leantta.functional import Spread
     from leantta.gates.gate import Gate
-    from leantta.progress import Progress
+    from leantta.progress import Progresses
 
 Constants = Mapping[str, Mapping[str, "Tensor"]]
 """What a gate keeps for each layer: by the layer's name, then by the constant's."""
 
 
 class Source(Protocol):
-    """What a gate is fitted on: a model, the layers of it that adapt, and source images."""
+    """What a gate is fitted on: a model, the layers of it that adapt, source images, and field images."""
 
     @property
     def model(self) -> nn.Module:
@@ -33,7 +33,11 @@ class Source(Protocol):
         """The images, as the model takes them."""
 
     @property
-    def progress(self) -> Callable[[str], Progress]:
+    def field(self) -> Sequence[Tensor] | None:
+        """Images from where the model will run, without labels; None if none were given."""
+
+    @property
+    def progress(self) -> Progresses:
         """Where to report how far a step of that name is."""
 
     def spreads(self) -> Mapping[str, Spread]:

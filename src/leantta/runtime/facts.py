@@ -67,6 +67,8 @@ def expectations(info: Info) -> list[tuple[str, str]]:
     """Return what fitting told of gain and cost, in points with its 95 % interval, and its notes."""
     calibration = info.calibration or {}
     rows = [("source images", str(calibration["images"]))] if "images" in calibration else []
+    if "field_images" in calibration:
+        rows.append(("field images", str(calibration["field_images"])))
     for key, name in EXPECTED.items():
         value = calibration.get(key)
         if isinstance(value, list) and len(value) == 2 and all(isinstance(v, int | float) for v in value):

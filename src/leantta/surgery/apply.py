@@ -1,7 +1,7 @@
 """Carry out a plan: a new model comes out, the one given is untouched."""
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from torch import Tensor, nn
@@ -14,7 +14,7 @@ from leantta.gates.source import Constants
 from leantta.gates.table import DEFAULT_GATE, DEFAULT_WITHOUT_IMAGES, gate_of
 from leantta.memory import StreamMemory
 from leantta.nn import AdaptiveNorm, ChannelAffine
-from leantta.progress import Progress, silent
+from leantta.progress import Progresses, silent
 from leantta.surgery.adaptation import DEFAULT_LAYERS, Adaptation, Selector
 from leantta.surgery.fitting import SourceImages
 from leantta.surgery.flow import Inputs
@@ -39,6 +39,7 @@ def adapt(
     *,
     gate: Gate | str | None = None,
     calibration: Tensor | Iterable[Tensor] | None = None,
+    field: Tensor | Iterable[Tensor] | None = None,
     mixture_variance: bool = False,
     adapt_vectors: bool = False,
     memory: StreamMemory | None = None,
@@ -48,8 +49,9 @@ def adapt(
     `example` is an input the model runs on. With `calibration`, source images as the model takes them (one
     tensor or batches), the gate is the shift filter, without them the paper's. Fitting the filter takes a
     minute or more, and only layers that help within its budget adapt. With fewer than 24 different images the
-    paper's gate takes its place. With a `memory` the layers remember the inputs before, until
-    `leantta.forget`; without, a call leaves no trace. See `plan` for what each layer will do and why.
+    paper's gate takes its place. `field` are unlabelled images from where the model will run, 24 or more: the
+    filter is fitted to what is shifted there, too. With a `memory` the layers remember the inputs before,
+    until `leantta.forget`; without, a call leaves no trace. See `plan` for what each layer does and why.
 
     >>> import torch
     >>> model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8))
@@ -61,6 +63,7 @@ def adapt(
         raise SettingError(f"the {chosen.name} gate needs source images: pass calibration=images")
     if calibration is not None and not chosen.needs_images:
         raise SettingError(f"the {chosen.name} gate uses no calibration images; leave out one of the two")
+    _check_field(chosen, field)
     adaptation = Adaptation(
         layers=layers,
         gate=chosen,
@@ -69,7 +72,7 @@ def adapt(
         memory=memory,
     )
     decisions = plan(model, example, adaptation)
-    return apply(model, decisions if calibration is None else fit(model, decisions, calibration))
+    return apply(model, decisions if calibration is None else fit(model, decisions, calibration, field=field))
 
 
 def fit(
@@ -77,20 +80,25 @@ def fit(
     plan: Plan,
     images: Tensor | Iterable[Tensor],
     *,
+    field: Tensor | Iterable[Tensor] | None = None,
     disturbances: Disturbances | None = None,
-    progress: Callable[[str], Progress] = lambda _: silent,
+    progress: Progresses = lambda _: silent,
 ) -> Plan:
     """Return the plan with its gate fitted to the model on source images, and the gate's constants per layer.
 
     `images` are as the model takes them, one tensor or batches. A gate that needs none stays as it is. The
     shift filter is fitted on disturbed copies of them; without `disturbances` on such as suit their shape. It
-    may leave layers out: those are fused.
+    may leave layers out: those are fused. `field` are unlabelled images from where the model will run, which
+    the shift filter is fitted on, too.
 
     Raises:
-        DataError: there are no images, or some are not finite.
+        DataError: there are no images, or some are not finite; or the field images are of another shape, or
+            fewer than 24 different ones.
+        SettingError: the gate uses no field images.
         UnsupportedModelError: the model does not run on them.
     """
     layers, asked = plan.named(Action.ADAPT), plan.adaptation
+    _check_field(asked.gate, field)
     if not layers or not asked.gate.needs_images:
         return plan
 
@@ -107,12 +115,28 @@ def fit(
         return apply(model, replace(plan, rows=rows, adaptation=tried, constants=constants))
 
     source = SourceImages(
-        unwrap(model), layers, batches_of(images), adapting, adapting_only, progress, disturbances
+        unwrap(model),
+        layers,
+        batches_of(images),
+        adapting,
+        adapting_only,
+        progress,
+        disturbances,
+        None if field is None else batches_of(field),
     )
     gate, constants, report = asked.gate.fit(source)
     rows = tuple(_left_out(row) if _is_left_out(row, gate, constants) else row for row in plan.rows)
     found = replace(asked, gate=gate, memory=asked.memory if gate.remembers else None)
     return replace(plan, rows=rows, adaptation=found, constants=constants, report=report)
+
+
+def _check_field(gate: Gate, field: object) -> None:
+    """Refuse field images that the gate cannot use."""
+    if field is not None and not gate.uses_field:
+        raise SettingError(
+            f"the {gate.name} gate uses no field images. The shift filter does, beside source images: "
+            'gate="filter", calibration=images'
+        )
 
 
 def _is_left_out(row: Row, gate: Gate, constants: Constants) -> bool:

@@ -12,7 +12,7 @@ from leantta.errors import SettingError
 from leantta.functional import Spread
 from leantta.gates.gate import Gate
 from leantta.gates.source import Constants
-from leantta.progress import Progress
+from leantta.progress import Progresses
 from leantta.surgery.observe import Observed, observe_all
 
 
@@ -26,13 +26,14 @@ class SourceImages:
         batches: Sequence[Tensor],
         adapting: Callable[[Gate, Constants], nn.Module],
         adapting_only: Callable[[Gate, Constants], nn.Module],
-        progress: Callable[[str], Progress],
+        progress: Progresses,
         disturbances: Disturbances | None = None,
+        field: Sequence[Tensor] | None = None,
     ) -> None:
         """Take `adapting`, which returns the model as planned with a gate and its constants in its layers.
 
         `adapting_only` returns one in which layers without constants are as they were. Without `disturbances`
-        those that suit the shape of the images are taken.
+        those that suit the shape of the images are taken. `field` are images from where the model will run.
         """
         self.model = model
         self.layers = layers
@@ -40,6 +41,7 @@ class SourceImages:
         self.adapting = adapting
         self.adapting_only = adapting_only
         self.progress = progress
+        self.field = field
         self._disturbances = disturbances
 
     @cached_property
