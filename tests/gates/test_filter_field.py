@@ -186,6 +186,7 @@ def test_the_distance_sees_what_is_shifted_there() -> None:
     shifted = (1 - weight) * copies.T @ copies / len(copies) + weight * field.T @ field / len(field)
     assert_close(shifted, np.diag(shifted.diagonal()), atol=1e-4 * shifted.max())
     distance = data.field_distance(constants)
+    assert distance is not None
     assert distance == pytest.approx(float(((field**2) @ constants["share"].numpy()).mean()), rel=1e-5)
     assert distance > 1
     assert alone.field_distance(constants) is None
