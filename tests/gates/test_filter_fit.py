@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,9 +16,11 @@ from gates.striped import CLASSES, Striped, decisions, given, hazy, learn_, pixe
 from leantta.disturbances.copies import Disturbances
 from leantta.disturbances.library.camera import CAMERA
 from leantta.filtering import search
+from leantta.filtering.images import Images
+from leantta.filtering.layer import Candidate
 from leantta.filtering.probe import scores
-from leantta.filtering.report import FilterReport
-from leantta.filtering.search import CHOOSING, FITTING, Filters, Search, Subject
+from leantta.filtering.report import FilterReport, Interval
+from leantta.filtering.search import CHOOSING, FITTING, PARTS, Filters, Judged, Search, Subject
 from leantta.gates.filter import FilterGate
 from leantta.gates.paper import PaperGate
 from leantta.nn import AdaptiveNorm
@@ -170,7 +173,7 @@ def test_every_copy_is_judged(model: Striped, camera: Disturbances, monkeypatch:
     for seed in range(4):
         one = Search(caught[0], rank=4, budget=1, seed=seed)
         group = one.groups[CHOOSING]
-        judged = one.judged(CHOOSING, {})
+        judged = one.judged(group, {})
         wanted = decisions(model, group.inputs).repeat(2)
         found = scores(model, group.copies)
         assert found is not None
@@ -178,3 +181,36 @@ def test_every_copy_is_judged(model: Striped, camera: Disturbances, monkeypatch:
         assert_close(judged.trust.T.reshape(-1, 1), trust, atol=1e-5)
         assert torch.equal(judged.hit.T.flatten(), (found.argmax(1) == wanted).float())
         assert not one.cost({}, [FITTING, CHOOSING]).any()
+
+
+def test_filters_that_may_help_by_chance_only_are_given_up(
+    model: Striped, camera: Disturbances, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert plan.constants  # they help for sure
+    monkeypatch.setattr(search, "SURE", 100)
+    doubted = fitted(model, given(pixels()), camera)
+    assert not doubted.constants
+    assert not doubted.named(Action.ADAPT)
+    sure, unsure = report_of(plan), report_of(doubted)
+    assert {row.adapts for row in sure.layers} & set(PARTS)
+    assert not {row.adapts for row in unsure.layers} & set(PARTS)
+    assert [row.gain for row in unsure.layers] == [row.gain for row in sure.layers]
+    assert unsure.known == Interval(0, 0)
+    assert any("nothing adapts" in note for note in unsure.notes)
+    images = given(pixels(8, seed=3))
+    assert torch.equal(decisions(leantta.apply(model, doubted), images), decisions(model, images))
+
+
+def test_filters_that_know_only_what_they_were_shown_are_given_up(
+    model: Striped, camera: Disturbances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged = Search.judged
+
+    def worse(self: Search, group: Images, filters: Mapping[str, Candidate]) -> Judged:
+        """Return what is found in the end as if kinds left out lost half of their trust."""
+        found = judged(self, group, filters)
+        is_new = all(group is not each for each in self.groups)
+        return found._replace(trust=found.trust * torch.tensor([1, 0.5])) if is_new and filters else found
+
+    monkeypatch.setattr(Search, "judged", worse)
+    assert not fitted(model, given(pixels()), camera).constants

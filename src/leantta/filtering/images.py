@@ -31,12 +31,16 @@ class Images(NamedTuple):
     inputs: Tensor  # (n, ...)
     copies: Tensor  # (copies * n, ...)
     kinds: Tensor  # (copies * n, 2): of the disturbances of each, the second -1 for none
+    scores: Tensor  # (n, classes): what the unchanged model says of them
 
     @classmethod
-    def of(cls, inputs: Tensor, disturbed: Callable[[Tensor, int], Copies], seed: int) -> Images:
+    def of(
+        cls, inputs: Tensor, scores: Tensor, disturbed: Callable[[Tensor, int], Copies], seed: int
+    ) -> Images:
         """Disturb images."""
         made = [disturbed(inputs, seed + copy) for copy in range(COPIES)]
-        return cls(inputs, *(torch.cat(parts) for parts in zip(*made, strict=True)))
+        copies, kinds = (torch.cat(parts) for parts in zip(*made, strict=True))
+        return cls(inputs, copies, kinds, scores)
 
 
 def check_images(inputs: Tensor, field: Tensor | None) -> None:

@@ -47,6 +47,12 @@ PATIENCE = 4
 WORTH_IT = 0.001
 """Gain in the probability of the clean decision that a layer is worth its time for."""
 
+CONFIRMING = 2
+"""Times that images are disturbed anew to see whether the filters help."""
+
+SURE = 1.64
+"""Standard errors that a gain must be above 0: chance alone gives that once in 20 times."""
+
 PARTS = ("mean and variance", "mean")
 """What of a layer's answer may be used; the first one that helps is taken."""
 
@@ -97,14 +103,21 @@ class Search:
             DataError: there are no images, or some are not finite; or field images cannot be used.
             UnsupportedModelError: the model does not run on them.
         """
-        self.subject, self.rank, self.budget = subject, rank, budget
+        self.subject, self.rank, self.budget, self.seed = subject, rank, budget, seed
         inputs = subject.images
         check_images(inputs, subject.field)
         order = torch.randperm(len(inputs), generator=torch.Generator().manual_seed(seed))
         fitting, choosing = (max(8, round(share * len(inputs))) for share in SHARES)
         parts = inputs[order].split([fitting, choosing, len(inputs) - fitting - choosing])
+        plain = subject.filtered({})
+        found = scores(plain, inputs[order])
+        if found is None or found.shape[1] < 2:
+            raise UnfitError("the model decides nothing, so nobody can tell which layers should adapt")
         try:
-            groups = [Images.of(part, subject.copies, 100 * seed + 10 * i) for i, part in enumerate(parts)]
+            groups = [
+                Images.of(part, said, subject.copies, 100 * seed + 10 * i)
+                for i, (part, said) in enumerate(zip(parts, found.split([*map(len, parts)]), strict=True))
+            ]
         except SettingError as e:  # no library is for such inputs
             raise UnfitError(str(e)) from e
         self.groups = groups
@@ -113,13 +126,7 @@ class Search:
             raise UnfitError("the disturbances change nothing")
         self.known = sorted(set(torch.cat([group.kinds for group in groups]).flatten().tolist()) - {-1})
         self.kept: dict[str, Candidate] = {}
-        plain = subject.filtered({})
-        self.clean: list[Tensor] = []  # the scores of the unchanged model, for each group
-        for group in groups:
-            found = scores(plain, group.inputs)
-            if found is None or found.shape[1] < 2:
-                raise UnfitError("the model decides nothing, so nobody can tell which layers should adapt")
-            self.clean.append(found)
+        self.doubted: tuple[Interval, Interval] | None = None  # what filters gain that may not help
 
     def run(self) -> Filters:
         """Try layer after layer, and return what helps."""
@@ -127,7 +134,7 @@ class Search:
         progress = self.subject.progress
         clean = seen_features(self.subject.filtered({}), layers, self.groups[FITTING].inputs)
         rows: list[LayerReport] = []
-        best, failed = self.judged(CHOOSING, {}), 0
+        best, failed = self.judged(self.groups[CHOOSING], {}), 0
         for place, name in enumerate(layers):
             progress(place, len(layers))
             if failed == PATIENCE:
@@ -136,10 +143,11 @@ class Search:
             rows.append(row)
             failed = 0 if name in self.kept else failed + 1
         progress(len(layers), len(layers))
-        before, after = self.judged(TELLING, {}), self.judged(TELLING, self.kept)
+        self.confirm()
+        before, after = (self.judged(self.groups[TELLING], filters) for filters in ({}, self.kept))
         fitted, chosen, told = (len(group.inputs) for group in self.groups)
         report = FilterReport(
-            layers=tuple(rows),
+            layers=tuple(rows if self.doubted is None else map(_given_up, rows)),
             untried=len(layers) - len(rows),
             known=interval((after.hit - before.hit)[:, 0]),
             unknown=interval((after.hit - before.hit)[:, 1]),
@@ -150,10 +158,37 @@ class Search:
         )
         return Filters({name: each.constants for name, each in self.kept.items()}, report)
 
+    def confirm(self) -> None:
+        """Give the filters up if what they gain together may be chance, or is known kinds' alone."""
+        if not self.kept:
+            return
+        others = [self.groups[CHOOSING], self.groups[TELLING]]
+        inputs, said = (
+            torch.cat([each.inputs for each in others]),
+            torch.cat([each.scores for each in others]),
+        )
+        gains = []
+        for again in range(CONFIRMING):
+            group = Images.of(inputs, said, self.subject.copies, 100 * self.seed + 10 * (3 + again))
+            before, after = (self.judged(group, filters) for filters in ({}, self.kept))
+            gains.append(after.trust - before.trust)
+        more = torch.stack(gains).mean(0)  # (n, 2)
+        gain = interval(more.mean(1))
+        sure = SURE if self.subject.field is None else 0  # shifts of the field may be none of the library's
+        if gain.mean <= sure * gain.error or float(more[:, 1].mean()) <= 0:
+            self.kept, self.doubted = {}, (gain, interval(more[:, 1]))
+
     def notes(self) -> tuple[str, ...]:
         """Return what people should know."""
         notes = []
-        if not self.kept:
+        if self.doubted is not None:
+            both, unknown = self.doubted
+            notes.append(
+                "On images that it was not fitted on, disturbed anew, adapting raises the probability of the "
+                f"clean decision by {both} points, under kinds left out by {unknown}. That is not sure to "
+                "help, so nothing adapts; more images would tell."
+            )
+        elif not self.kept:
             notes.append("No layer helps on images that it was not fitted on, so nothing adapts.")
         if len(self.groups[FITTING].inputs) < USUAL:
             notes.append(
@@ -187,7 +222,7 @@ class Search:
         adapts, told = "no: does not help", Interval(-torch.inf, 0)
         for part in PARTS:
             filters = {**self.kept, name: candidate.part(part)}
-            judged = self.judged(CHOOSING, filters)
+            judged = self.judged(self.groups[CHOOSING], filters)
             more = judged.trust - best.trust
             gain, unknown = interval(more.mean(1)), interval(more[:, 1])
             told = max(told, gain)
@@ -199,10 +234,9 @@ class Search:
                 adapts = "no: costs too much on clean images"
         return LayerReport(name, data.channels, explained, ridge, told, adapts), best
 
-    def judged(self, place: int, filters: Mapping[str, Candidate]) -> Judged:
+    def judged(self, group: Images, filters: Mapping[str, Candidate]) -> Judged:
         """Return how the model with these filters decides; second copies meet those without their kind."""
-        group = self.groups[place]
-        first = self.clean[place].argmax(1)
+        first = group.scores.argmax(1)
         model = self.filtered(filters)
         known, unknown = group.copies.chunk(COPIES)
         kinds = group.kinds[len(known) :, 0]
@@ -224,15 +258,18 @@ class Search:
         Those that it was fitted on may count: the price is seldom paid, and too few images would not show it.
         """
         model = self.filtered(filters)
-        lost = []
-        for place in places:
-            then = _decided(scores(model, self.groups[place].inputs))
-            lost.append(expected_losses(self.clean[place], then))
-        return torch.cat(lost)
+        groups = [self.groups[place] for place in places]
+        after = [_decided(scores(model, group.inputs)) for group in groups]
+        return torch.cat([expected_losses(g.scores, s) for g, s in zip(groups, after, strict=True)])
 
     def filtered(self, filters: Mapping[str, Candidate]) -> nn.Module:
         """Return the model with these filters, as fitted on all kinds."""
         return self.subject.filtered({name: each.constants for name, each in filters.items()})
+
+
+def _given_up(row: LayerReport) -> LayerReport:
+    """Return what is said of a layer whose filter was good only as far as it seemed."""
+    return row._replace(adapts="no: not sure to help") if row.adapts in PARTS else row
 
 
 def interval(values: Tensor) -> Interval:
