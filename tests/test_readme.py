@@ -175,17 +175,35 @@ FILTER = "leantta:half:filter"
         ("mobilenet_v2", "cifar10", 8.0, 0.5),
         ("resnet18", "cifar100", 3.0, 0.5),
         ("mobilenet_v2", "cifar100", 3.5, 0.5),
+        ("mobilevit_s", "cifar10", 4.0, 0.5),
     ],
 )
 def test_the_shift_filter_gains_more_than_the_other_gates(model, dataset, gain, cost):
-    abrupt, clean = (
-        {m: accuracy(model, dataset, stream, m) for m in ("none", CALIBRATED, FILTER)}
-        for stream in ("abrupt", "clean")
-    )
-    file = accuracy(model, dataset, "abrupt", f"{model}_{dataset}_half_filter.onnx")
-    assert abrupt[FILTER] - abrupt["none"] >= max(gain, 1.5 * (abrupt[CALIBRATED] - abrupt["none"]))
-    assert abs(abrupt[FILTER] - file) <= 0.3
-    assert clean["none"] - clean[FILTER] <= cost
+    before, after = (accuracy(model, dataset, "abrupt", method) for method in ("none", FILTER))
+    assert after - before >= gain
+    for other in ("leantta:half:paper", CALIBRATED, "leantta:16:paper"):
+        if is_run(model, dataset, "abrupt", other):
+            assert after > accuracy(model, dataset, "abrupt", other)
+    if model != "mobilevit_s":  # in the paper and here, it is in float32 only
+        assert abs(after - accuracy(model, dataset, "abrupt", f"{model}_{dataset}_half_filter.onnx")) <= 0.3
+    none, adapting = (accuracy(model, dataset, "clean", method) for method in ("none", FILTER))
+    assert none - adapting <= cost
+
+
+def test_what_is_said_of_full_runs_of_severity_5_and_mobilevit_is_in_the_records():
+    said = {
+        "severity5.md": ("resnet18", "one_cell", ("none", "leantta:half:paper", FILTER)),
+        "mobilevit.md": (
+            "mobilevit_s",
+            "abrupt",
+            ("none", "leantta:16:paper", "leantta:16:calibrated", FILTER),
+        ),
+    }
+    for page, (model, stream, methods) in said.items():
+        figures = [f"{accuracy(model, 'cifar10', stream, method):.1f}" for method in methods]
+        found = re.search(r"In full.*?\n\n", (CHECKOUT / "docs/results" / page).read_text(), re.DOTALL)
+        assert found is not None
+        assert re.findall(r"\d+\.\d(?= %)", found[0]) == figures
 
 
 @pytest.mark.parametrize(("model", "dataset"), MODELS)
@@ -203,10 +221,16 @@ def summary_rows() -> list[str]:
     """Of the small table of docs/results.md: shifted by five methods, then clean by four."""
     networks = {
         **{(model, dataset): accuracy for model, dataset in MODELS},
+        ("mobilevit_s", "cifar10"): accuracy,
         ("motion_cnn", "har"): accuracy,
         ("vggish", "esc50"): weighted_f1_of,
     }
-    titles = {"resnet18": "ResNet18", "mobilenet_v2": "MobileNetV2", "vggish": "VGGish"}
+    titles = {
+        "resnet18": "ResNet18",
+        "mobilenet_v2": "MobileNetV2",
+        "vggish": "VGGish",
+        "mobilevit_s": "MobileViT-S",
+    }
     datasets = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "har": "UCI HAR", "esc50": "ESC-50"}
     rows = []
     for (model, dataset), measured in networks.items():
