@@ -3,7 +3,6 @@
 What fitting expects by itself stands beside what came.
 """
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -110,12 +109,9 @@ def _measure(probe: "Probe", settings: Mapping[str, Any]) -> Callable[[str], Any
             return judged(adapt(probe.model, probe.example, "half", gate="paper"))
         left_out = key.removeprefix(WITHOUT) if key.startswith(WITHOUT) else None
         count = int(key.split()[0]) if key.endswith(" images") else settings["images"]
-        start = time.perf_counter()
         fitted = probe.fitted(count, left_out=left_out)
-        took = time.perf_counter() - start
         report = {} if fitted.report is None else fitted.report.numbers()
-        about = {"layers": len(fitted.named(Action.ADAPT)), "seconds": round(took, 1), **report}
-        return {**judged(apply(probe.model, fitted)), **about}
+        return {**judged(apply(probe.model, fitted)), "layers": len(fitted.named(Action.ADAPT)), **report}
 
     return value
 
@@ -194,11 +190,11 @@ def _counts(values: Values, scale: Scale) -> Table:
     for count in sorted(keys):
         value = values.get(keys[count])
         if value is None:
-            rows.append((f"{count:,}", *(MISSING,) * 4))
+            rows.append((f"{count:,}", *(MISSING,) * 3))
         else:
-            rows.append((f"{count:,}", *_measured(values[NONE], value), f"{value['seconds']:.0f}"))
+            rows.append((f"{count:,}", *_measured(values[NONE], value)))
     return Table(
-        ("source images", "layers that adapt", "shifted", "clean", "seconds to fit"),
+        ("source images", "layers that adapt", "shifted", "clean"),
         tuple(rows),
         ("Points gained over None with their 95 % interval; the same images as above, and clean ones.",),
     )
