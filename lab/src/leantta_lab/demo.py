@@ -15,6 +15,7 @@ from leantta.evaluate.record import Record
 from leantta.export.convert import convert
 from leantta.export.report import Conversion
 from leantta.files import replacing
+from leantta.methods.contenders import ModelFile
 from leantta.methods.method import TorchPredictor
 from leantta.methods.parse import parse_method
 from leantta.modalities.cells import CLEAN
@@ -72,7 +73,7 @@ def run_demo(
             images=images,
             weights=weights,
             streams=("clean", "abrupt"),
-            methods=(parse_method("none"), parse_method("leantta:half:paper"), fitted, file),
+            methods=(parse_method("none"), parse_method("leantta:half:paper"), fitted, ModelFile(file)),
             seeds=(SEED,),
             per_cell=per_cell,
             clean_images=10 * per_cell,
