@@ -159,7 +159,7 @@ def test_a_batch_may_hold_one_input_of_each_of_several_streams(model: Striped, t
 
 def test_a_study_runs_the_stream_mode_if_it_is_asked_for(model: Striped, tmp_path: Path) -> None:
     done = written(model, "int8", tmp_path / "x.onnx")
-    images = np.float32(hazy(pixels(HAZY, seed=1)).transpose(0, 3, 1, 2) / 255)
+    images = (hazy(pixels(HAZY, seed=1)).transpose(0, 3, 1, 2) / 255).astype(np.float32)
     with leantta.load(done.path, memory=True) as session:
         wanted = session.predict(images)
     asked = parse_contender(f"{done.path}:memory", Adaptation())
