@@ -288,6 +288,12 @@ def test_the_tables_of_the_benchmark_are_made_from_records(model):
     assert printed("-m", "leantta", "bench", "--show", path, "--markdown") in PERFORMANCE
 
 
+@pytest.mark.parametrize("model", BENCHED)
+def test_the_tables_of_the_default_files_are_made_from_records(model):
+    path = CHECKOUT / "results" / f"bench_default_{model}.json"
+    assert printed("-m", "leantta", "bench", "--show", path, "--markdown") in PERFORMANCE
+
+
 @pytest.mark.parametrize("name", ["fusion_resnet18", "fusion_mobilenet_v2", "scaling"])
 def test_the_plots_of_the_benchmark_show_the_records(name):
     record = CHECKOUT / "results" / f"{name.replace('fusion', 'bench')}.json"
