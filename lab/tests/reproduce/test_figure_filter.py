@@ -8,6 +8,7 @@ from leantta_lab.reproduce import figure_filter as figure
 from reproduce.figure_setting import axes_of, run_all, setting_in, words
 
 
+@pytest.mark.slow
 def test_less_of_a_shift_is_left_than_was_seen(
     tmp_path: Path, sample: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

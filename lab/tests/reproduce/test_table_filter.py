@@ -20,6 +20,7 @@ def test_each_kind_has_its_corruptions_and_each_corruption_one_kind() -> None:
     assert sorted(name for names in table.NEAR.values() for name in names) == sorted(NAMES)
 
 
+@pytest.mark.slow
 def test_fits_are_measured_one_by_one(tmp_path: Path, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(table.IMAGES, "quick", 30)
     monkeypatch.setitem(table.COUNTS, "quick", ())
