@@ -121,9 +121,7 @@ def _page(ready: Prepared, records: Sequence[Record], progress: Progress) -> Dem
             "accuracy on corrupted images, no adaptation": f"{100 * before.correct.mean():.1f} %",
             f"the same images, {after.method}": f"{100 * after.correct.mean():.1f} %",
             "the same, int8, from one file": f"{100 * file.correct.mean():.1f} %",
-            "gain in points, with its 95 % interval": "{:+.1f} [{:+.1f}, {:+.1f}]".format(
-                *(100 * v for v in gain)
-            ),
+            "gain in points, with its 95 % interval": gain.points,
         },
         summary=summary(records),
         family_names=list(FAMILIES),

@@ -19,6 +19,15 @@ class Interval(NamedTuple):
         """Half the width of the range."""
         return (self.high - self.low) / 2
 
+    @property
+    def points(self) -> str:
+        """A share in points, with its range.
+
+        >>> Interval(0.02, 0.015, 0.025).points
+        '+2.0 [+1.5, +2.5]'
+        """
+        return "{:+.1f} [{:+.1f}, {:+.1f}]".format(*(100 * value for value in self))
+
 
 def wilson(correct: int, total: int) -> Interval:
     """Return the share of correct ones with Wilson's score interval, which is right near 0 and 1 too.

@@ -117,7 +117,7 @@ def _shown(score: Score | None) -> str:
 def _points(difference: Interval | None) -> str:
     if difference is None:
         return MISSING
-    return "{:+.1f} [{:+.1f}, {:+.1f}]".format(*(100 * value for value in difference))
+    return difference.points
 
 
 def _notes(rows: Sequence[SummaryRow]) -> tuple[str, ...]:

@@ -241,18 +241,14 @@ def _shifted(value: Mapping[str, Any], corruptions: Sequence[str] | None = None)
 
 def _points(before: Right, after: Right) -> str:
     gained, lost = int((after & ~before).sum()), int((before & ~after).sum())
-    return _shown(paired_share(gained, lost, len(before)))
+    return paired_share(gained, lost, len(before)).points
 
 
 def _expected(interval: Sequence[float] | None, sign: int) -> str:
     if interval is None:
         return MISSING
     mean, half = sign * interval[0], interval[1]
-    return _shown(Interval(mean, mean - half, mean + half))
-
-
-def _shown(interval: Interval) -> str:
-    return "{:+.1f} [{:+.1f}, {:+.1f}]".format(*(100 * value for value in interval))
+    return Interval(mean, mean - half, mean + half).points
 
 
 TARGET = Target(
