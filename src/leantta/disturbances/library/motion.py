@@ -90,6 +90,13 @@ def sway(x: Tensor, scale: Tensor, strengths: Tensor, random: Generator) -> Tens
 
 
 @_as_sensors
+def zero_error(x: Tensor, scale: Tensor, strengths: Tensor, random: Generator) -> Tensor:
+    """Add a constant to one axis of each sensor."""
+    size = normal(x, random, x.shape[1], 1) * _one_axis(x, random)
+    return x + beside(2 * strengths, x) * scale * size
+
+
+@_as_sensors
 def leakage(x: Tensor, scale: Tensor, strengths: Tensor, random: Generator) -> Tensor:
     """Let a part of each axis of a sensor appear in its other axes."""
     del scale
@@ -98,6 +105,50 @@ def leakage(x: Tensor, scale: Tensor, strengths: Tensor, random: Generator) -> T
     part = beside(0.6 * strengths, sensors) * normal(x, random, count, axes, axes)
     apart = 1 - torch.eye(axes, dtype=x.dtype, device=x.device)
     return (sensors + part * apart @ sensors).reshape(x.shape)
+
+
+@_as_sensors
+def weak_axis(x: Tensor, scale: Tensor, strengths: Tensor, random: Generator) -> Tensor:
+    """Let one axis of each sensor read less, down to a tenth."""
+    del scale
+    return x * (1 - 0.9 * beside(strengths, x) * _one_axis(x, random))
+
+
+@_as_sensors
+def loose(x: Tensor, scale: Tensor, strengths: Tensor, random: Generator) -> Tensor:
+    """Let all sensors swing to and fro together, as a phone in a wide pocket, by up to 60 degrees."""
+    del scale
+    sensors = _by_sensor(x)
+    count, axes = sensors.shape[1:3]
+    first, second = normal(x, random, 2, 1, axes, 1).unbind(1)  # the plane of turning, (n, 1, axes, 1)
+    first = first / first.norm(dim=2, keepdim=True)
+    second = second - (second * first).sum(2, keepdim=True) * first
+    second = second / second.norm(dim=2, keepdim=True).clamp_min(1e-6)
+    cycles, phase = 0.5 + 3 * uniform(x, random, 1, 1, 1), uniform(x, random, 1, 1, 1)
+    swing = torch.sin(2 * math.pi * (cycles * counted(x, x.shape[2]) / x.shape[2] + phase))
+    angle = beside(math.pi / 3 * strengths, sensors) * swing  # (n, 1, 1, samples)
+    along, across = ((each * sensors).sum(2, keepdim=True) for each in (first, second))
+    less, turned = torch.cos(angle) - 1, torch.sin(angle)
+    moved = first * (less * along - turned * across) + second * (turned * along + less * across)
+    return (sensors + moved).reshape(x.shape)
+
+
+@_as_sensors
+def vigour(x: Tensor, scale: Tensor, strengths: Tensor, random: Generator) -> Tensor:
+    """Let movement be up to twice or half as strong, while what is constant stays."""
+    del scale
+    factor = torch.exp(beside(math.log(2) * strengths * signs(x, random), x))
+    middle = x.mean(2, keepdim=True)
+    return middle + factor * (x - middle)
+
+
+@_as_sensors
+def wrong_range(x: Tensor, scale: Tensor, strengths: Tensor, random: Generator) -> Tensor:
+    """Read up to twice or half as much on all axes of a sensor."""
+    del scale
+    sensors = _by_sensor(x)
+    side = signs(x, random, sensors.shape[1], 1, 1)
+    return (sensors * torch.exp(beside(math.log(2) * strengths, sensors) * side)).reshape(x.shape)
 
 
 @_as_sensors
@@ -151,14 +202,26 @@ def _by_sensor(x: Tensor) -> Tensor:
     return x.reshape(len(x), x.shape[1] // axes, axes, x.shape[2])
 
 
+def _one_axis(x: Tensor, random: Generator) -> Tensor:
+    """Draw an axis of each sensor: 1 there and 0 elsewhere, (n, channels, 1)."""
+    drawn = uniform(x, random, x.shape[1])
+    sensors = _by_sensor(drawn[..., None])
+    return (sensors == sensors.amax(2, keepdim=True)).to(x).reshape(len(x), x.shape[1], 1)
+
+
 MOTION = Library(
     {
         "rumble": Disturbance("noise", rumble, "noise", "Smooth over several samples, not white."),
         "spikes": Disturbance("noise", spikes, "noise", "Few samples, and much; the others stay."),
         "vibration": Disturbance("noise", vibration, "noise", "One frequency in all channels."),
-        "sway": Disturbance("scale", sway, "bias_drift", "Swings to and fro instead of growing steadily."),
-        "leakage": Disturbance("scale", leakage, "axis_rotation", "Axes mix without keeping lengths."),
-        "saturation": Disturbance("scale", saturation, "gain", "Only large values get smaller."),
+        "sway": Disturbance("offset", sway, "bias_drift", "Swings to and fro instead of growing steadily."),
+        "zero_error": Disturbance("offset", zero_error, "bias_drift", "Constant, and on one axis only."),
+        "leakage": Disturbance("axes", leakage, "axis_rotation", "Axes mix without keeping lengths."),
+        "weak_axis": Disturbance("axes", weak_axis, "gain", "One axis of three, and never more."),
+        "saturation": Disturbance("range", saturation, "gain", "Only large values get smaller."),
+        "wrong_range": Disturbance("range", wrong_range, "gain", "All axes of a sensor by one factor."),
+        "loose": Disturbance("wear", loose, "axis_rotation", "Turns to and fro, and is right on average."),
+        "vigour": Disturbance("wear", vigour, "gain", "Only what moves; gravity stays."),
         "smoothing": Disturbance(
             "time", smoothing, "sampling_rate", "Motion keeps its pace, but loses detail."
         ),
