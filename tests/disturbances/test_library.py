@@ -227,6 +227,48 @@ def test_stuck_samples_repeat_the_one_before(samples):
     assert 0.6 < repeats < 0.75
 
 
+def test_a_loose_phone_keeps_the_lengths_that_its_sensors_measure(samples):
+    answer = of_strength(samples["motion"], "motion", "loose", 1.0)
+    for sensor in (GYRO, TOTAL):
+        before, after = (each[:, sensor] for each in (samples["motion"], answer))
+        torch.testing.assert_close(after.norm(dim=1), before.norm(dim=1), rtol=0, atol=1e-4)
+    along = torch.nn.functional.cosine_similarity(answer[:, TOTAL], samples["motion"][:, TOTAL], dim=1)
+    assert 0.49 < along.min() < 0.8  # 60 degrees at most, and near to that somewhere
+
+
+def test_vigour_moves_no_mean(samples):
+    moved = of_strength(samples["motion"], "motion", "vigour", 1.0) - samples["motion"]
+    torch.testing.assert_close(moved.mean(2), torch.zeros(moved.shape[:2]), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["zero_error", "weak_axis"])
+def test_one_axis_of_each_sensor_changes(name, samples):
+    moved = of_strength(samples["motion"], "motion", name, 1.0) - samples["motion"]
+    for sensor in (GYRO, TOTAL):
+        changed = moved[:, sensor].abs().amax(2) > 0
+        assert (changed.sum(1) == 1).all()
+        assert len(changed.int().argmax(1).unique()) == 3  # each of the three axes for some window
+
+
+def test_a_wrong_range_is_one_factor_for_a_sensor(samples):
+    answer = of_strength(samples["motion"], "motion", "wrong_range", 1.0)
+    for sensor in (GYRO, TOTAL):
+        before, after = (each[:, sensor].flatten(1) for each in (samples["motion"], answer))
+        twice = ((after - 2 * before).abs() < 1e-4).all(1)
+        half = ((after - before / 2).abs() < 1e-4).all(1)
+        assert (twice ^ half).all()
+        assert 0 < twice.sum() < COUNT
+
+
+def test_holes_weaken_the_quietest_bands_by_30_db_at_most(samples):
+    before, after = samples["sound"], of_strength(samples["sound"], "sound", "holes", 1.0)
+    hit = after < before
+    assert 0.3 < hit.float().mean() <= 0.41
+    assert (torch.where(hit, before, -torch.inf).amax(3) <= torch.where(hit, torch.inf, before).amin(3)).all()
+    lost = 20 / np.log(10) * (before - after).amax((1, 2, 3))
+    assert 14.9 < lost.min() < lost.max() < 30.1
+
+
 def marked(kinds: dict[str, str]) -> Library:
     """Return a library whose disturbance number i adds 10**i + strength / 10, so that a sum tells."""
 

@@ -217,10 +217,10 @@ MOTION = Library(
         "sway": Disturbance("offset", sway, "bias_drift", "Swings to and fro instead of growing steadily."),
         "zero_error": Disturbance("offset", zero_error, "bias_drift", "Constant, and on one axis only."),
         "leakage": Disturbance("axes", leakage, "axis_rotation", "Axes mix without keeping lengths."),
-        "weak_axis": Disturbance("axes", weak_axis, "gain", "One axis of three, and never more."),
+        "weak_axis": Disturbance("axes", weak_axis, "gain", "One axis of each sensor, and only less."),
         "saturation": Disturbance("range", saturation, "gain", "Only large values get smaller."),
         "wrong_range": Disturbance("range", wrong_range, "gain", "All axes of a sensor by one factor."),
-        "loose": Disturbance("wear", loose, "axis_rotation", "Turns to and fro, and is right on average."),
+        "loose": Disturbance("wear", loose, "axis_rotation", "Turns to and fro; no angle stays."),
         "vigour": Disturbance("wear", vigour, "gain", "Only what moves; gravity stays."),
         "smoothing": Disturbance(
             "time", smoothing, "sampling_rate", "Motion keeps its pace, but loses detail."
