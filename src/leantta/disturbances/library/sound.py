@@ -126,9 +126,9 @@ def dropped_frames(x: Tensor, strengths: Tensor, random: Generator) -> Tensor:
 
 
 def holes(x: Tensor, strengths: Tensor, random: Generator) -> Tensor:
-    """Weaken up to 40 % of the bands of each frame by up to 30 dB, the quietest first."""
+    """Weaken up to 40 % of the bands of each frame by up to 50 dB, the quietest first."""
     rank = x.argsort(3).argsort(3)
-    lost = math.log(10) / 20 * 30 * strengths * (0.5 + 0.5 * uniform(x, random))  # of ln(b)
+    lost = math.log(10) / 20 * 50 * strengths * (0.5 + 0.5 * uniform(x, random))  # of ln(b)
     hit = rank < 0.4 * beside(strengths, x) * x.shape[3]
     return torch.where(hit, (x - beside(lost, x)).clamp_min(math.log(FLOOR)), x)
 
