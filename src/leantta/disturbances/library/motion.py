@@ -119,7 +119,7 @@ def loose(x: Tensor, scale: Tensor, strengths: Tensor, random: Generator) -> Ten
     """Let all sensors swing to and fro together, as a phone in a wide pocket, by up to 60 degrees."""
     del scale
     sensors = _by_sensor(x)
-    count, axes = sensors.shape[1:3]
+    axes = sensors.shape[2]
     first, second = normal(x, random, 2, 1, axes, 1).unbind(1)  # the plane of turning, (n, 1, axes, 1)
     first = first / first.norm(dim=2, keepdim=True)
     second = second - (second * first).sum(2, keepdim=True) * first
@@ -129,7 +129,7 @@ def loose(x: Tensor, scale: Tensor, strengths: Tensor, random: Generator) -> Ten
     angle = beside(math.pi / 3 * strengths, sensors) * swing  # (n, 1, 1, samples)
     along, across = ((each * sensors).sum(2, keepdim=True) for each in (first, second))
     less, turned = torch.cos(angle) - 1, torch.sin(angle)
-    moved = first * (less * along - turned * across) + second * (turned * along + less * across)
+    moved: Tensor = first * (less * along - turned * across) + second * (turned * along + less * across)
     return (sensors + moved).reshape(x.shape)
 
 
