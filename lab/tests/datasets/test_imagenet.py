@@ -7,7 +7,9 @@ import pytest
 from PIL import Image
 
 from leantta.errors import DataError, MissingFileError, SettingError
+from leantta.export.request import READERS, Request
 from leantta.modalities.datasets import dataset_info, load_data
+from leantta.progress import silent
 from leantta_lab.datasets import imagenet
 from leantta_lab.datasets.imagenet import is_sample, load_photographs
 
@@ -106,3 +108,18 @@ def test_images_are_normalised_as_the_public_network_takes_them() -> None:
     info = dataset_info("imagenet")
     for byte in (0, 127, 255):
         assert (byte / 255 - info.mean[0]) / info.std[0] == pytest.approx((byte - 127) / 128)
+
+
+def test_convert_calibrates_on_one_split_and_tests_on_the_other(folder: Path) -> None:
+    request = Request(
+        model="efficientnet_lite0", calibration=folder, output=folder / "out.onnx", dataset="imagenet"
+    )
+    source = READERS["images"](request, lambda _: silent)
+    np.testing.assert_array_equal(source.inputs, load_photographs(folder, split="train").samples)
+    assert source.labelled is not None
+    assert sorted(source.labelled.labels) == [2, 6, 7, 12, 996, 997]
+    assert source.mean == dataset_info("imagenet").mean
+    photograph(0).save(folder / "cat.png")  # now it is just a folder of images
+    plain = READERS["images"](request, lambda _: silent)
+    assert plain.labelled is None
+    assert plain.inputs.shape == (len(CLASSES) + 1, 224, 224, 3)
