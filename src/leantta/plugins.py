@@ -26,8 +26,8 @@ Kind = Literal["models", "datasets", "methods", "commands", "bench"]
 LAB_INSTALL = "pip install leantta-lab"
 
 LAB_NAMES: Mapping[Kind, tuple[str, ...]] = {
-    "models": ("resnet18", "mobilenet_v2", "vggish", "mobilevit_s", "motion_cnn"),
-    "datasets": ("cifar10", "cifar100", "har", "esc50", "capuchin", "birdvox", "warblr"),
+    "models": ("resnet18", "mobilenet_v2", "vggish", "mobilevit_s", "efficientnet_lite0", "motion_cnn"),
+    "datasets": ("cifar10", "cifar100", "imagenet", "har", "esc50", "capuchin", "birdvox", "warblr"),
     "methods": (
         *("bn_batch", "alpha_bn", "tent", "eata", "cotta", "realistic_tta", "sar", "rotta", "note", "lame"),
         *("sita", "intent", "mecta", "ttn"),

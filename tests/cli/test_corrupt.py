@@ -12,7 +12,7 @@ from PIL import Image
 
 from leantta.data.imagefiles import read_image
 from leantta.disturbances.corruptions.apply import corrupt
-from leantta.disturbances.corruptions.strengths import CORRUPTIONS
+from leantta.disturbances.corruptions.strengths import CIFAR_C
 from leantta_lab.datasets.cifar_c import open_cells
 from running import Done, Run
 
@@ -55,7 +55,7 @@ def test_image_in_every_way(run: Run, tmp_path: Path) -> None:
     assert "95 files written, 0 complete already" in done.stdout
     assert "95/95" in done.stderr
     files = sorted(path.relative_to(tmp_path / "out") for path in (tmp_path / "out").rglob("*.*"))
-    assert files == sorted(Path(name, str(level), "cat.png") for name in CORRUPTIONS for level in range(1, 6))
+    assert files == sorted(Path(name, str(level), "cat.png") for name in CIFAR_C for level in range(1, 6))
     contrast = read_image(tmp_path / "out/contrast/4/cat.png")
     np.testing.assert_array_equal(contrast, corrupt(PICTURES[:1], "contrast", 4, seed=0)[0])
 

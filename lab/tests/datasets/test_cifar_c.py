@@ -8,7 +8,7 @@ import pytest
 
 from leantta.data.datasets import Dataset
 from leantta.disturbances.corruptions.names import NAMES
-from leantta.disturbances.corruptions.strengths import CORRUPTIONS
+from leantta.disturbances.corruptions.strengths import CIFAR_C
 from leantta.errors import DataError, MissingFileError, SettingError
 from leantta_lab.datasets.cifar_c import open_cells
 from leantta_lab.datasets.table import DATASETS
@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_order_is_that_of_our_own_corruptions() -> None:
-    assert tuple(CORRUPTIONS) == NAMES
+    assert tuple(CIFAR_C) == NAMES
 
 
 def test_each_cell_is_found(folder: Path) -> None:

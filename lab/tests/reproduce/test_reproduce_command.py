@@ -206,7 +206,7 @@ def test_the_scale_is_quick_unless_it_is_full(run: Run, table: dict[str, Target]
         (["reproduce", "tabel-good"], "Did you mean 'table-good'?"),
         (
             ["reproduce", "table-good", "--images", "cifar10"],
-            "'cifar10' is not NAME=PATH with a NAME of cifar10, cifar100, har",
+            "'cifar10' is not NAME=PATH with a NAME of cifar10, cifar100, imagenet, har",
         ),
         (["reproduce", "table-good", "--images", "cifar10=nowhere.npz"], "no cifar10 images at nowhere.npz"),
         (["reproduce", "table-good", "--jobs", "0"], "0 is not in the range"),

@@ -119,6 +119,7 @@ def convert(
       leantta convert resnet18 --calibration cifar10.npz --field door/ -o door.onnx
       leantta convert resnet18 --calibration cifar10.npz --portable -o everywhere.onnx
       leantta convert motion_cnn --dataset har --calibration har.npz -o motion.onnx
+      leantta convert efficientnet_lite0 --calibration imagenet-sample -o lite0.onnx
       leantta convert vggish --weights birds.safetensors --calibration sounds/ --input waveform -o birds.onnx
     """
     from leantta.export.options import FileOptions

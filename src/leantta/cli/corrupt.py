@@ -75,10 +75,11 @@ def corrupt(
     limit: int | None,
     overwrite: bool,
 ) -> None:
-    """Write damaged copies of INPUT, as CIFAR-10-C damages its images.
+    """Write damaged copies of INPUT, as CIFAR-10-C and ImageNet-C damage theirs.
 
     INPUT is an image, a folder of images, or an .npz file with x_test and y_test. The same seed gives the
-    same files. A run that was interrupted goes on where it stopped. The strengths are made for 32x32 pixels.
+    same files. A run that was interrupted goes on where it stopped. Strengths are those of
+    ImageNet-C for images of 64 pixels and more on the shorter side, and those of CIFAR-10-C for smaller ones.
     """
     from leantta.data.imagefiles import find_images
     from leantta.disturbances.corruptions.frost import WindowSource, window_source

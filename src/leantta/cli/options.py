@@ -38,7 +38,8 @@ images = click.option(
     required=True,
     type=click.Path(path_type=Path),
     help="CIFAR: an .npz (x_train y_train x_test y_test) or a folder in an official layout.\n"
-    "har: an .npz (x y subject) or the folder UCI HAR Dataset.",
+    "har: an .npz (x y subject) or the folder UCI HAR Dataset.\n"
+    "imagenet: a folder of files such as 007_cock.jpg.",
 )
 dataset = click.option(
     "--dataset",

@@ -19,7 +19,7 @@ class Disturbance(Generic[Level]):
     random: bool = True  # False: the seed changes nothing
 
 
-def levels(change: Callable[..., object], **strengths: Sequence[float]) -> tuple[Any, ...]:
+def levels(change: Callable[..., object], **strengths: Sequence[object]) -> tuple[Any, ...]:
     """Return a change at its severities: each setting has one value per severity.
 
     >>> [level(10) for level in levels(pow, exp=(1, 2, 3))]

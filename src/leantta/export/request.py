@@ -190,7 +190,7 @@ def _images(request: Request, progress: Progresses) -> Calibration:
     del progress
     noun = MODALITIES["image"].noun
     path = existing(request.calibration, "calibration images")
-    array, folder = path.suffix.lower() == ".npy", is_image_folder(path)
+    array, folder = path.suffix.lower() == ".npy", is_image_folder(path) and not _is_dataset(path, request)
     if array:
         inputs = read_array(path)[: request.images]
     elif folder:
@@ -212,6 +212,11 @@ def _images(request: Request, progress: Progresses) -> Calibration:
         classes=None if folder or request.dataset is None else dataset_info(request.dataset).classes,
         labelled=_labelled(request, None if array or folder else path),
     )
+
+
+def _is_dataset(path: Path, request: Request) -> bool:
+    """Tell whether a folder of images is the dataset that was asked for, with labels and a split."""
+    return request.dataset is not None and dataset_info(request.dataset).is_folder(path)
 
 
 READERS: Mapping[str, Callable[[Request, Progresses], Calibration]] = {

@@ -23,6 +23,7 @@ class DatasetInfo:
     corrupted: Callable[[Path, str, Dataset], Cells] | None = None  # of a published folder, if there is one
     modality: Modality = IMAGES
     yes_no: bool = False  # of two classes, models say by one score whether it is the second
+    is_folder: Callable[[Path], bool] = lambda _: False  # whether a folder of image files is this dataset
     learnt_from: str | None = None  # the dataset whose models are tested on it; None: its own
 
     @property

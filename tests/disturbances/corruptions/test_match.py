@@ -18,7 +18,7 @@ from leantta.disturbances.corruptions.apply import corrupt
 from leantta.disturbances.corruptions.frost import WindowSource, window_source
 from leantta.disturbances.corruptions.names import SEVERITIES
 from leantta.disturbances.corruptions.pixels import Images
-from leantta.disturbances.corruptions.strengths import CORRUPTIONS
+from leantta.disturbances.corruptions.strengths import CIFAR_C
 from leantta.methods.method import TorchPredictor
 from leantta.modalities.datasets import dataset_info
 from leantta.models.pretrained import pretrained
@@ -29,7 +29,7 @@ CIFAR10 = CHECKOUT.parent / "data/cifar10.npz"
 """Where `../shared/bin/get-cifar10 ../data` puts it; the tests of accuracy need all clean images."""
 
 LOOSE = {"frost", "snow", "spatter"}  # few, large, random shapes: few images leave more to chance
-DETERMINISTIC = [name for name in CORRUPTIONS if not CORRUPTIONS[name].random]
+DETERMINISTIC = [name for name in CIFAR_C if not CIFAR_C[name].random]
 
 
 class Cell(NamedTuple):
@@ -61,7 +61,7 @@ def reference_of(clean: Images, position: NDArray[np.integer]) -> Reference:
         theirs, ours = [i for i, _ in places], [i for _, i in places]
         return Cell(corrupted[k, s, theirs], labels[k, s, theirs], clean[ours])
 
-    return {name: [cell(k, s) for s in range(len(SEVERITIES))] for k, name in enumerate(CORRUPTIONS)}
+    return {name: [cell(k, s) for s in range(len(SEVERITIES))] for k, name in enumerate(CIFAR_C)}
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def ours(cells: Sequence[Cell], name: str, seed: int, source: WindowSource | Non
     """Return our versions of the clean images, by severity; frost with windows of the given source."""
     if source is None:
         return [corrupt(cell.clean, name, s, seed=seed) for s, cell in zip(SEVERITIES, cells, strict=True)]
-    levels: Any = CORRUPTIONS[name].levels  # only frost takes a source
+    levels: Any = CIFAR_C[name].levels  # only frost takes a source
     draws = [Draws(seed, name, s, first=0, count=len(cells[s - 1].clean)) for s in SEVERITIES]
     return [levels[s - 1](cells[s - 1].clean, draws[s - 1], source=source) for s in SEVERITIES]
 
@@ -96,7 +96,7 @@ def change(images: Sequence[Images], cells: Sequence[Cell]) -> float:
 
 
 def test_order_of_names() -> None:
-    assert stored("names").tolist() == list(CORRUPTIONS)
+    assert stored("names").tolist() == list(CIFAR_C)
 
 
 @pytest.mark.parametrize("name", DETERMINISTIC)
@@ -116,12 +116,12 @@ def check_change(reference: Reference, name: str, source: WindowSource | None = 
     assert abs(found - wanted) <= allowed, (found, wanted)
 
 
-@pytest.mark.parametrize("name", CORRUPTIONS)
+@pytest.mark.parametrize("name", CIFAR_C)
 def test_same_mean_absolute_change(sampled: Reference, name: str) -> None:
     check_change(sampled, name)
 
 
-@pytest.mark.parametrize("name", CORRUPTIONS)
+@pytest.mark.parametrize("name", CIFAR_C)
 def test_same_mean_absolute_change_on_all_images(whole: Reference, name: str) -> None:
     check_change(whole, name)
 
@@ -172,7 +172,7 @@ def check_accuracy(reference: Reference, count_right: Count, seeds: range, sourc
         windows = source if name == "frost" else None
         drawn = [ours(reference[name], name, seed, windows) for seed in seeds]
         gap[name] = float(np.mean([count_right(images, reference[name]) for images in drawn])) - right
-    assert set(gap) == set(CORRUPTIONS)
+    assert set(gap) == set(CIFAR_C)
     assert max(abs(points) for points in gap.values()) <= 6, gap
     assert abs(np.mean(list(gap.values()))) <= 1.5, gap
 

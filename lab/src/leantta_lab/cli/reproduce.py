@@ -40,8 +40,8 @@ def _named_paths(
     multiple=True,
     callback=_named_paths,
     metavar="NAME=PATH",
-    help="cifar10, cifar100, har, esc50, capuchin, birdvox or warblr, and where it is.  [default: looked\n"
-    "for in ., ./data and $LEANTTA_DATA]",
+    help="cifar10, cifar100, imagenet, har, esc50, capuchin, birdvox or warblr, and where it is.  [default:\n"
+    "looked for in ., ./data and $LEANTTA_DATA]",
 )
 @click.option(
     "--birdvox", type=click.Path(path_type=Path), help="Folder of BirdVox-DCASE-20k, for table-birds."

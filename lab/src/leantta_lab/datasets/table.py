@@ -11,6 +11,7 @@ from leantta_lab.datasets.birds import load_corpus
 from leantta_lab.datasets.cifar import load_images
 from leantta_lab.datasets.cifar_c import open_cells
 from leantta_lab.datasets.har import load_windows
+from leantta_lab.datasets.imagenet import CLASSES, is_sample, load_photographs
 
 _CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 
@@ -48,6 +49,14 @@ CIFAR100 = DatasetInfo(
     load=load_images,
     corrupted=open_cells,
 )
+IMAGENET = DatasetInfo(
+    name="imagenet",
+    classes=tuple(map(str, range(CLASSES))),
+    mean=(127 / 255,) * 3,  # as EfficientNet-Lite takes its images: (byte - 127) / 128
+    std=(128 / 255,) * 3,
+    load=load_photographs,
+    is_folder=is_sample,
+)
 HAR = DatasetInfo(
     name="har",
     classes=("walking", "walking_upstairs", "walking_downstairs", "sitting", "standing", "laying"),
@@ -70,5 +79,5 @@ BIRDVOX = replace(ESC50, name="birdvox", load=load_corpus)
 WARBLR = replace(BIRDVOX, name="warblr", learnt_from="birdvox")
 
 DATASETS: Mapping[str, DatasetInfo] = {
-    info.name: info for info in (CIFAR10, CIFAR100, HAR, ESC50, CAPUCHIN, BIRDVOX, WARBLR)
+    info.name: info for info in (CIFAR10, CIFAR100, IMAGENET, HAR, ESC50, CAPUCHIN, BIRDVOX, WARBLR)
 }

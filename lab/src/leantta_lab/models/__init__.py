@@ -1,1 +1,1 @@
-"""The networks of the paper and one for motion sensors, with their checkpoints."""
+"""The networks of the paper, one for motion sensors and one for photographs, with their checkpoints."""

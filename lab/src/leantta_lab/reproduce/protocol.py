@@ -112,7 +112,7 @@ def steps_of(dataset: str, stream: str) -> int:
     (95, 190, 1)
     """
     cells = len(modality_of(dataset).corruptions) * len(SEVERITIES)
-    return {"abrupt": cells, "gradual": 2 * cells}.get(stream, 1)
+    return {"abrupt": cells, "gradual": 2 * cells, "severity5": cells // len(SEVERITIES)}.get(stream, 1)
 
 
 def stream_run(

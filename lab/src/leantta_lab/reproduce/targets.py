@@ -21,6 +21,7 @@ from leantta_lab.reproduce.paper_tables import (
     TABLE_SEVERITY5,
 )
 from leantta_lab.reproduce.sensor_tables import TABLE_BIRDS, TABLE_MOTION
+from leantta_lab.reproduce.table_imagenet import TABLE_IMAGENET
 from leantta_lab.reproduce.target import Target
 
 TARGETS: Mapping[str, Target] = {
@@ -34,6 +35,7 @@ TARGETS: Mapping[str, Target] = {
     "table-filter": table_filter.TARGET,
     "table-birds": TABLE_BIRDS.target(),
     "table-motion": TABLE_MOTION.target(),
+    "table-imagenet": TABLE_IMAGENET.target(),
     "figure-scatter": figure_scatter.TARGET,
     "figure-ablation": figure_ablation.TARGET,
     "figure-speeds": fusion.FIGURE,

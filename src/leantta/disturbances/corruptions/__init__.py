@@ -1,1 +1,1 @@
-"""The 19 corruptions of CIFAR-10-C at five severities: a function of (images, name, severity, seed)."""
+"""The 19 corruptions of CIFAR-C and ImageNet-C: a function of (images, name, severity, seed)."""

@@ -3,8 +3,9 @@
 import numpy as np
 
 from leantta.data.seeds import Draws
+from leantta.disturbances.corruptions.names import NAMES
 from leantta.disturbances.corruptions.pixels import Images
-from leantta.disturbances.corruptions.strengths import CORRUPTIONS
+from leantta.disturbances.corruptions.strengths import strengths_for
 from leantta.disturbances.levels import check_asked
 from leantta.errors import DataError
 
@@ -20,7 +21,8 @@ def corrupt(images: Images, name: str, severity: int, *, seed: int, first: int =
 
     Image i of the batch is damaged by (name, severity, seed, first + i) alone. So a large data set may be
     corrupted in batches, `first` being the number of the batch's first image, with the same result.
-    The strengths are those of the 32x32 benchmark; images of other sizes work from 16x16 on.
+    Images of 64 pixels and more on the shorter side get the strengths of ImageNet-C, smaller ones those of
+    CIFAR-C; they work from 16x16 on.
 
     Raises:
         SettingError: no such corruption, a severity outside 1 to 5, or a negative seed or number.
@@ -30,9 +32,9 @@ def corrupt(images: Images, name: str, severity: int, *, seed: int, first: int =
     >>> corrupt(grey, "brightness", 5, seed=0)[0, 0, 0].tolist()
     [176, 176, 176]
     """
-    check_asked("corruption", name, CORRUPTIONS, severity, seed=seed, number=("first image", first))
+    check_asked("corruption", name, NAMES, severity, seed=seed, number=("first image", first))
     check_images(images)
-    level = CORRUPTIONS[name].levels[severity - 1]
+    level = strengths_for(*images.shape[1:3])[name].levels[severity - 1]
     piece = max(1, PIECE_PIXELS // (images.shape[1] * images.shape[2]))
     damaged = np.empty_like(images)
     for start in range(0, len(images), piece):

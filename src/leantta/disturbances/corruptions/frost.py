@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image
 
 from leantta.data.seeds import Draws
-from leantta.disturbances.corruptions.ice import WINDOWS, freeze
+from leantta.disturbances.corruptions.ice import WINDOWS, Grain, freeze
 from leantta.disturbances.corruptions.names import EDITION
 from leantta.disturbances.corruptions.pixels import Images, mirrored
 from leantta.errors import MissingExtraError
@@ -48,10 +48,10 @@ def made_by() -> str:
     return f"edition {EDITION}, frost by {window_source().value}"
 
 
-def pieces(draws: Draws, height: int, width: int, source: WindowSource) -> Images:
+def pieces(draws: Draws, height: int, width: int, grain: Grain, source: WindowSource) -> Images:
     """Return one random piece (height, width, 3) of a random window for each image: (n, height, width, 3)."""
     choice, top, left = draws.uniform(0.0, 1.0, (3,)).T  # each (n,)
-    stack = windows(source)
+    stack = windows(grain, source)
     return np.stack(
         [
             _cut(stack[int(c * len(stack))], height, width, t, s)
@@ -61,20 +61,23 @@ def pieces(draws: Draws, height: int, width: int, source: WindowSource) -> Image
 
 
 @cache
-def windows(source: WindowSource) -> tuple[Images, ...]:
-    """Return the five windows, bytes (rows, columns, 3); of the photographs, every fifth pixel.
+def windows(grain: Grain, source: WindowSource) -> tuple[Images, ...]:
+    """Return the five windows, bytes (rows, columns, 3).
 
     Raises:
         MissingExtraError: the photographs were asked for, but are not installed.
     """
     if source is WindowSource.FORMULA:
-        return tuple(freeze(ice, WINDOWS.index(ice)) for ice in WINDOWS)
+        stack = WINDOWS[grain]
+        return tuple(freeze(ice, stack.index(ice), grain) for ice in stack)
     folder = _photographs()
     if folder is None:
         raise MissingExtraError(
             "the photographs of frost are not installed. Run: pip install 'leantta[frost]'"
         )
-    return tuple(np.asarray(Image.open(folder / name).convert("RGB"))[2::5, 2::5] for name in PHOTOGRAPHS)
+    photographs = [np.asarray(Image.open(folder / name).convert("RGB")) for name in PHOTOGRAPHS]
+    step = 5 if grain is Grain.COARSE else 1
+    return tuple(photograph[step // 2 :: step, step // 2 :: step] for photograph in photographs)
 
 
 def _photographs() -> Path | None:

@@ -3,18 +3,26 @@
 A window is a colour plus a random relief of two parts: crystals, a fine noise that is stronger in some
 patches than in others and leans to its bright or dark side, and drifts, a slow change across the window. The
 numbers of each window were set so that its mean, deviations, spectrum and skewness are near those of one
-photograph of the benchmark (every fifth pixel), and ResNet18 loses as much by either on test images that the
-reference does not use; tests/data/corruptions/test_frost.py compares the former.
+photograph of the benchmark: for small images, of every fifth pixel, as the benchmark shrinks it for them; for
+large images, of all pixels. tests/disturbances/corruptions/test_frost.py compares. With the small ones
+ResNet18 loses as much as by photographs, on test images that the reference does not use.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
 
 import numpy as np
 
 from leantta.disturbances.corruptions.pixels import Floats, Images, to_bytes
 
-SIDE = 128
-"""Rows and columns of a window."""
+
+class Grain(Enum):
+    """How finely windows show the ice; the value is the number of rows and columns of one made by formula."""
+
+    COARSE = 128  # for images of 32x32
+    FINE = 512  # for images of 224x224
+
 
 SLOW = 3.0
 """Exponent by which the power of drifts and patches falls with frequency."""
@@ -69,31 +77,39 @@ SLATE = Ice(
     patches=0.3,
     lean=0.1,
 )
-WINDOWS = (TEAL, WHITE, WHITE, GREY, SLATE)
+FINE_TEAL = replace(TEAL, crystals=10.4, drifts=13.8, roughness=1.1, lean=0.08)
+FINE_WHITE = replace(WHITE, crystals=15.0, drifts=15.0, roughness=1.7, lean=-0.28)
+FINE_GREY = replace(GREY, crystals=22.2, drifts=17.1, roughness=1.5, lean=0.04)
+FINE_SLATE = replace(SLATE, crystals=38.1, drifts=13.5, roughness=1.8, lean=0.06)
+WINDOWS: Mapping[Grain, tuple[Ice, ...]] = {
+    Grain.COARSE: (TEAL, WHITE, WHITE, GREY, SLATE),
+    Grain.FINE: (FINE_TEAL, FINE_WHITE, FINE_WHITE, FINE_GREY, FINE_SLATE),
+}
 """As often as the benchmark uses each: its second and third photograph show the same window."""
 
 
-def freeze(ice: Ice, number: int) -> Images:
-    """Return a window as bytes (SIDE, SIDE, 3): for each number another, always the same.
+def freeze(ice: Ice, number: int, grain: Grain) -> Images:
+    """Return a window as bytes (side, side, 3): for each number another, always the same.
 
-    >>> freeze(WHITE, 1).shape
+    >>> freeze(WHITE, 1, Grain.COARSE).shape
     (128, 128, 3)
     """
-    generator = np.random.default_rng((number, SIDE))
-    crystals, drifts, patches = (_ripples(generator, power) for power in (ice.roughness, SLOW, SLOW))
+    side = grain.value
+    generator = np.random.default_rng((number, side))
+    crystals, drifts, patches = (_ripples(generator, power, side) for power in (ice.roughness, SLOW, SLOW))
     crystals = _standard(crystals * np.exp(ice.patches * patches))
     crystals = _standard(crystals + ice.lean * crystals**2)
-    relief = ice.crystals * crystals + ice.drifts * drifts  # (SIDE, SIDE)
+    relief = ice.crystals * crystals + ice.drifts * drifts  # (side, side)
     window = np.array(ice.colour) + relief[..., None] * np.array(ice.response)
     return to_bytes(np.rint(window) / 255)
 
 
-def _ripples(generator: np.random.Generator, power: float) -> Floats:
-    """Return noise (SIDE, SIDE) of mean 0 and deviation 1 whose power falls as 1 / frequency^power."""
-    noise = np.fft.rfft2(generator.normal(size=(SIDE, SIDE)))
-    frequency = np.hypot(np.fft.fftfreq(SIDE)[:, None], np.fft.rfftfreq(SIDE))
+def _ripples(generator: np.random.Generator, power: float, side: int) -> Floats:
+    """Return noise (side, side) of mean 0 and deviation 1 whose power falls as 1 / frequency^power."""
+    noise = np.fft.rfft2(generator.normal(size=(side, side)))
+    frequency = np.hypot(np.fft.fftfreq(side)[:, None], np.fft.rfftfreq(side))
     frequency[0, 0] = np.inf  # no mean
-    return _standard(np.fft.irfft2(noise * frequency ** (-power / 2), s=(SIDE, SIDE)))
+    return _standard(np.fft.irfft2(noise * frequency ** (-power / 2), s=(side, side)))
 
 
 def _standard(layer: Floats) -> Floats:

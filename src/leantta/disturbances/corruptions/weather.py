@@ -4,6 +4,7 @@ import numpy as np
 
 from leantta.data.seeds import Draws
 from leantta.disturbances.corruptions.frost import WindowSource, pieces, window_source
+from leantta.disturbances.corruptions.ice import Grain
 from leantta.disturbances.corruptions.pixels import Floats, Images, enlarge, smear, to_bytes, to_unit
 
 LUMA = np.array([0.299, 0.587, 0.114])
@@ -40,14 +41,20 @@ def snow(
 
 
 def frost(
-    images: Images, draws: Draws, *, scene: float, ice: float, source: WindowSource | None = None
+    images: Images,
+    draws: Draws,
+    *,
+    scene: float,
+    ice: float,
+    grain: Grain,
+    source: WindowSource | None = None,
 ) -> Images:
     """Lay a random piece of a frosted window over the image: scene * image + ice * window.
 
     Without a `source`, the windows are those this machine has (see `leantta.disturbances.corruptions.frost`).
     """
     height, width = images.shape[1:3]
-    window = pieces(draws, height, width, source or window_source())
+    window = pieces(draws, height, width, grain, source or window_source())
     return to_bytes((scene * images + ice * window) / 255)
 
 

@@ -23,6 +23,7 @@ from leantta.disturbances.corruptions.apply import check_images, corrupt
 from leantta.disturbances.corruptions.frost import made_by
 from leantta.disturbances.corruptions.names import SEVERITIES
 from leantta.disturbances.corruptions.pixels import Images
+from leantta.disturbances.corruptions.strengths import is_large
 from leantta.errors import DataError
 from leantta.files import existing, replacing
 from leantta.progress import Progress, silent
@@ -84,7 +85,7 @@ def _missing_cells(
         check_images(image[None])
     except DataError as e:
         raise DataError(f"{path}: {e}") from e
-    source = _digest(image)
+    source = _digest(image) + _scale(*image.shape[:2])
     recipes = {(name, level): _recipe(source, name, f"severity {level}", seed) for name, level in cells}
     targets = {cell: _png(output, path, *cell) for cell in cells}
     return {
@@ -116,7 +117,7 @@ def write_dataset(
     """
     check_images(images)
     recipes = _read_recipes(output / RECIPES)
-    source = _digest(images)
+    source = _digest(images) + _scale(*images.shape[1:3])
     wanted = {name: _recipe(source, name, "all severities", seed) for name in names}
     wanted["labels"] = f"labels {_digest(labels)}"
     missing = [
@@ -186,6 +187,11 @@ def _complete(target: Path, recipe: str | None, wanted: str) -> bool:
 
 def _recipe(source: str, name: str, severity: str, seed: int) -> str:
     return f"{name}, {severity}, seed {seed}, source {source}, {made_by()}"
+
+
+def _scale(height: int, width: int) -> str:
+    """Return what a recipe says of the strengths; of small images it never said anything."""
+    return ", strengths of ImageNet-C" if is_large(height, width) else ""
 
 
 def _digest(values: NDArray[np.uint8]) -> str:
