@@ -60,9 +60,7 @@ def by_hand(seen: Array, filter_: Filter, *, shrink: float, length: float) -> tu
             n, q = 0.0, min(q, 0.2)
         n = min(n + 1, length)
         of_channels = np.concatenate([f[:CHANNELS], np.exp(f[CHANNELS:]) + f[:CHANNELS] ** 2])
-        m, domain = (
-            new if n == 1 else old + (new - old) / n for old, new in ((m, z), (domain, of_channels))
-        )
+        m, domain = (new if n == 1 else old + (new - old) / n for old, new in ((m, z), (domain, of_channels)))
         p = min(max((q - 0.3) / 0.3, 0), 1)
         a = max(0.0, 1 - shrink / (weight * z * z).sum())
         a_m = max(0.0, 1 - shrink / (n * (weight * m * m).sum()))

@@ -203,7 +203,7 @@ inline void Case::fill_memory() {
     for (std::size_t k = 0; k < squares; ++k) row[k] = nothing ? 0 : random.between(-size, size);
     for (std::size_t k = squares; k < means; ++k) row[k] = nothing ? 0 : random.between(0.1, 3);
     row[means] = nothing ? 0 : static_cast<float>(1 + random.below(8));
-    row[means + 1] = nothing ? 0 : random.between(-0.5, 1);
+    row[means + 1] = nothing ? 0 : random.between(-0.2, 1);
   }
 }
 

@@ -27,7 +27,7 @@ class Remembered(NamedTuple):
 
 
 def moments(seen: Tensor) -> Tensor:
-    """Return the mean and the mean square of each channel from the features f (n, 2c), in units of the source.
+    """Return mean and mean square of each channel, in units of the source, from the features f (n, 2c).
 
     >>> moments(torch.tensor([[3.0, 0.0]]))
     tensor([[ 3., 10.]])
@@ -70,8 +70,7 @@ def remembered(seen: Tensor, parts: Filter, before: Remembered, *, length: float
     agreement = torch.where(is_against, agreement.clamp_max(DOUBT), agreement)
     count = (torch.where(is_against, 0, before.inputs) + 1).clamp_max(length)
     mean, of_channels = (
-        old + (new - old) / count
-        for new, old in ((along, before.mean), (moments(seen), before.moments))
+        old + (new - old) / count for new, old in ((along, before.mean), (moments(seen), before.moments))
     )
     return Remembered(mean, of_channels, count, agreement)
 
@@ -79,7 +78,7 @@ def remembered(seen: Tensor, parts: Filter, before: Remembered, *, length: float
 def filtered_in_stream(
     seen: Tensor, parts: Filter, before: Remembered, *, shrink: float, length: float
 ) -> tuple[Tensor, Reading, Remembered]:
-    """Return what `leantta.functional.filtered` does for inputs that follow others, and what is remembered after them.
+    """Return what `functional.filtered` does for inputs that follow others, and what is remembered then.
 
         d = [mean, log of the variance] of all that is remembered    the domain, as a BatchNorm would see it
         p = (q - 0.3) / 0.3, from 0 to 1                             how far the memory is trusted

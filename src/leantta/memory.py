@@ -25,8 +25,8 @@ LEAST_AGREEMENT, FULL_AGREEMENT = 0.3, 0.6
 """From which agreement on a memory is used, and from which on it is used in full."""
 
 NOW, DOMAIN = 0.6, 0.4
-"""What the filter's answer to the input and the statistics of the inputs remembered count, in a memory that is
-used in full."""
+"""What the filter's answer to the input and the statistics of all inputs remembered count, in a memory that
+is used in full."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,8 +3,8 @@
     memory       (streams, k)  what the layers remembered before; without it, or with zeros, nothing
     memory_next  (n, k)        what they remember after each input
 
-k is r + 2c + 2 for each adapting layer (see `leantta.memory`). Rows of a batch are inputs of different streams, or
-first inputs. A call without `memory` is the stateless one.
+k is r + 2c + 2 for each adapting layer (see `leantta.memory`). Rows of a batch are inputs of different
+streams, or first inputs. A call without `memory` is the stateless one.
 """
 
 from dataclasses import replace
@@ -65,7 +65,7 @@ def with_memory(graph: Graph, memory: StreamMemory) -> tuple[Graph, int]:
 
 
 def _means(graph: Graph, node: Node) -> int:
-    """Return how many means a layer keeps: of each direction that its filter knows, and two of each channel."""
+    """Return how many means a layer keeps: of each direction of its filter, and two of each channel."""
     from leantta.graph.functions import functions_of
 
     assert node.gate is not None
