@@ -112,7 +112,7 @@ struct Sums {
 
 // The numbers of src/leantta/memory.py; tests/native/test_stream.py holds these to them.
 constexpr float kAgreementOver = 6, kDoubt = 0.2f, kLeastAgreement = 0.3f, kFullAgreement = 0.6f;
-constexpr float kNow = 0.6f, kBefore = 0.8f;
+constexpr float kNow = 0.6f, kDomain = 0.4f;
 
 // What is not a number stays so, here as in ONNX.
 inline float at_least(float least, float x) { return x < least ? least : x; }
@@ -126,38 +126,65 @@ inline float weighted(const Layer& layer, const float* a, const float* b) {
   return sum;
 }
 
-// Writes what a stream remembers after a sample with these inner values.
+constexpr float kLeastGrown = 0.018315639f, kMostGrown = 54.598150f;  // exp(-4), exp(4)
+
+// Writes the mean and the mean square of each channel of a sample to where their running means will be.
+inline void write_moments(const Layer& layer, const float* mean, const float* excess, float* after) {
+  float *first = after + layer.rank, *second = first + layer.channels;
+  for (std::size_t c = 0; c < layer.channels; ++c) {
+    first[c] = mean[c];
+    second[c] = clipped(1 + excess[c], kLeastGrown, kMostGrown) + mean[c] * mean[c];
+  }
+}
+
+// Writes what a stream remembers after a sample with these inner values, whose moments are in `after` already.
 inline void remember(const Layer& layer, const float* inner, const float* before, float* after) {
-  const std::size_t rank = layer.rank;
-  const float count = before[rank], agreement = before[rank + 1];
+  const std::size_t means = means_size(layer);
+  const float count = before[means], agreement = before[means + 1];
   const float size = at_least(1e-30f, weighted(layer, before, before)), common = weighted(layer, inner, before);
   const float agrees = count != 0 ? clipped(common / size, -1, 1) : 0;  // how far it is what the mean lets expect
   const bool is_against = agrees < 0;
   const float moved = agreement + (agrees - agreement) / kAgreementOver;
   const float more = at_most(layer.length, (is_against ? 0 : count) + 1);
-  for (std::size_t k = 0; k < rank; ++k) after[k] = before[k] + (inner[k] - before[k]) / more;
-  after[rank] = more;
-  after[rank + 1] = is_against ? at_most(kDoubt, moved) : moved;
+  for (std::size_t k = 0; k < layer.rank; ++k) after[k] = inner[k];
+  for (std::size_t k = 0; k < means; ++k) after[k] = before[k] + (after[k] - before[k]) / more;
+  after[means] = more;
+  after[means + 1] = is_against ? at_most(kDoubt, moved) : moved;
 }
 
-// Puts what a filter with a memory answers in the place of the inner values: `weight` times them, as without one, or
-// what they and the mean say together, by how far the memory is trusted.
-inline void answer_in_stream(const Layer& layer, float weight, const Memory& memory, float* inner) {
-  float* mean = memory.after;
-  remember(layer, inner, memory.before, mean);
-  const float count = mean[layer.rank], agreement = mean[layer.rank + 1];
-  const float weight_of_mean = filter_weight(layer, count * weighted(layer, mean, mean));
+// What counts in the answer of a filter.
+struct Shares {
+  float input, domain;  // of the inner values of the sample, and of the statistics of all that is remembered
+};
+
+// By how far the memory is trusted; `weight` is what the sample counts without one.
+inline Shares shares_in_stream(const Layer& layer, float weight, const float* after) {
+  const std::size_t means = means_size(layer);
+  const float count = after[means], agreement = after[means + 1];
   const float trust = clipped((agreement - kLeastAgreement) / (kFullAgreement - kLeastAgreement), 0, 1);
-  for (std::size_t k = 0; k < layer.rank; ++k) {
-    const float alone = weight * inner[k], together = weight_of_mean * (kNow * inner[k] + kBefore * mean[k]);
-    inner[k] = alone + trust * (together - alone);
-  }
+  const float trusted = trust * filter_weight(layer, count * weighted(layer, after, after));
+  return {(1 - trust) * weight + kNow * trusted, kDomain * trusted};
 }
 
-// The filter: from the means and logarithms of variances to a few inner values, and from these back. `inner` has room
-// for padded(rank) of them.
-inline float filter(const Layer& layer, float* mean, float* excess, float* inner, const Memory& memory) {
+// Adds `share` of the mean and of the logarithm of the variance of a domain to an answer; `var` is room for them.
+inline void add_domain(const Layer& layer, float share, const float* after, float* mean, float* log_var, float* var) {
+  const std::size_t width = padded(layer.channels);
+  const float *first = after + layer.rank, *second = first + layer.channels;
+  for (std::size_t c = 0; c < layer.channels; ++c) {
+    mean[c] += share * first[c];
+    var[c] = second[c] - first[c] * first[c];
+  }
+  for (std::size_t c = layer.channels; c < width; ++c) var[c] = 1;
+  for (std::size_t c = 0; c < width; c += kWide)
+    store(log_var + c, load_wide(log_var + c) + share * clipped_log(load_wide(var + c)));
+}
+
+// The filter: from the means and logarithms of variances to a few inner values, and from these back. `room` is for
+// padded(rank) or padded(channels) values.
+inline float filter(const Layer& layer, float* mean, float* excess, float* room, const Memory& memory) {
   const std::size_t width = padded(layer.channels), rank = layer.rank;
+  float* inner = room;
+  if (memory.before) write_moments(layer, mean, excess, memory.after);
   for (std::size_t c = 0; c < width; c += kWide) store(excess + c, clipped_log(1 + load_wide(excess + c)));
   for (std::size_t k = 0; k < rank; k += kLanes) {
     const float* block = layer.into + 2 * width * k;
@@ -168,16 +195,19 @@ inline float filter(const Layer& layer, float* mean, float* excess, float* inner
   }
   Half squares[2] = {};
   add_weighted_squares(layer.inner_weight, inner, padded(rank), squares);
-  const float distance = total(squares[0], squares[1]), weight = filter_weight(layer, distance);
-  if (memory.before)
-    answer_in_stream(layer, weight, memory, inner);
-  else
-    for (std::size_t k = 0; k < rank; ++k) inner[k] = weight * inner[k];
+  const float distance = total(squares[0], squares[1]);
+  Shares shares{filter_weight(layer, distance), 0};
+  if (memory.before) {
+    remember(layer, inner, memory.before, memory.after);
+    shares = shares_in_stream(layer, shares.input, memory.after);
+  }
+  for (std::size_t k = 0; k < rank; ++k) inner[k] = shares.input * inner[k];
   for (std::size_t c = 0; c < 2 * width; c += kLanes) {
     Sums sums;
     sums.add_rows(inner, layer.back + rank * c, rank);
     sums.write(c < width ? mean + c : excess + (c - width));
   }
+  if (memory.before) add_domain(layer, shares.domain, memory.after, mean, excess, room);
   for (std::size_t c = 0; c < width; c += kWide) store(excess + c, clipped_exp(load_wide(excess + c)));
   return distance;
 }

@@ -53,15 +53,17 @@ struct Layer {
   float length = 0;                     // of its memory, if it has one: samples that the mean counts for, at most
 };
 
-// What a filter keeps of a stream: the running mean of its inner values (rank), how many samples it counts for, and how
-// far samples agree with it. A row each for n samples.
+// What a filter keeps of a stream: the running means of its inner values (rank), of the mean and of the mean square of
+// each channel (channels, channels), how many samples they count for, and how far samples agree. A row each for n
+// samples.
 struct Memory {
   const float* before = nullptr;  // nullptr: the filter has no memory
   std::size_t step = 0;           // from a row of `before` to the next; 0 if all samples have the same
   float* after = nullptr;         // (n, memory_size(layer))
 };
 
-inline std::size_t memory_size(const Layer& layer) { return layer.rank + 2; }
+inline std::size_t means_size(const Layer& layer) { return layer.rank + 2 * layer.channels; }
+inline std::size_t memory_size(const Layer& layer) { return means_size(layer) + 2; }
 
 // The weight of the sample's statistics at the distance S, by a gate that blends.
 float blend_weight(const Layer& layer, float distance);

@@ -24,7 +24,7 @@ constexpr GateForm kGates[] = {
     {Gate::kAdaptive, "Adaptive", 1, false},
     {Gate::kCalibrated, "Calibrated", 2, false},
     {Gate::kFilter, "Filter", 3, false},
-    {Gate::kFilter, "StreamFilter", 3, true}};
+    {Gate::kFilter, "DomainFilter", 3, true}};
 
 // What makes one operator differ from another.
 struct NormForm {

@@ -12,9 +12,16 @@ from torch import Tensor, nn
 
 import leantta
 from leantta.errors import SettingError
-from leantta.functional import Filter, Remembered, filtered, filtered_in_stream, remembered
+from leantta.functional import Filter, filtered
 from leantta.gates.filter import FilterGate
-from leantta.layer_memory import LayerMemory
+from leantta.layer_memory import (
+    LayerMemory,
+    Remembered,
+    features_of_domain,
+    filtered_in_stream,
+    moments,
+    remembered,
+)
 from leantta.memory import StreamMemory
 from leantta.nn import AdaptiveNorm2d, forget
 from reference import assert_close
@@ -41,7 +48,7 @@ def stream(seed: int, count: int, *, steady: bool = True) -> Tensor:
 def by_hand(seen: Array, filter_: Filter, *, shrink: float, length: float) -> tuple[Array, list[float]]:
     """The formulas once more, with lists of numbers; also how far the memory was trusted."""
     into, back, weight = (value.numpy() for value in filter_)
-    m, n, q = np.zeros(RANK), 0.0, 0.0
+    m, domain, n, q = np.zeros(RANK), np.zeros(2 * CHANNELS), 0.0, 0.0
     answers, trusts = [], []
     for f in seen:
         z = f @ into
@@ -52,11 +59,14 @@ def by_hand(seen: Array, filter_: Filter, *, shrink: float, length: float) -> tu
         if r < 0:
             n, q = 0.0, min(q, 0.2)
         n = min(n + 1, length)
-        m = z if n == 1 else m + (z - m) / n
+        of_channels = np.concatenate([f[:CHANNELS], np.exp(f[CHANNELS:]) + f[:CHANNELS] ** 2])
+        m, domain = (new if n == 1 else old + (new - old) / n for old, new in ((m, z), (domain, of_channels)))
         p = min(max((q - 0.3) / 0.3, 0), 1)
         a = max(0.0, 1 - shrink / (weight * z * z).sum())
         a_m = max(0.0, 1 - shrink / (n * (weight * m * m).sum()))
-        answers.append(((1 - p) * a * z + p * a_m * (0.6 * z + 0.8 * m)) @ back)
+        mean, square = np.split(domain, 2)
+        d = np.concatenate([mean, np.clip(np.log(square - mean**2), -4, 4)])
+        answers.append((1 - p) * a * z @ back + p * a_m * (0.6 * z @ back + 0.4 * d))
         trusts.append(p)
     return np.array(answers), trusts
 
@@ -92,12 +102,29 @@ def test_inputs_that_do_not_agree_are_met_as_without_a_memory() -> None:
 
 
 def test_an_input_that_lies_the_other_way_clears_the_mean() -> None:
-    before = Remembered(torch.tensor([[2.0, 0.0]]), torch.tensor([[8.0]]), torch.tensor([[0.9]]))
-    weight = torch.tensor([0.5, 0.5])
-    after = remembered(torch.tensor([[-1.0, 3.0]]), before, weight, length=8)
+    mean, channels = torch.tensor([[2.0, 0.0]]), torch.tensor([[2.0, 5.0]])
+    before = Remembered(mean, channels, torch.tensor([[8.0]]), torch.tensor([[0.9]]))
+    parts_ = Filter(torch.eye(2), torch.eye(2), torch.tensor([0.5, 0.5]))
+    after = remembered(torch.tensor([[-1.0, 3.0]]), parts_, before, length=8)
     assert_close(after.mean, [[-1, 3]], atol=1e-6)
+    assert_close(after.moments, [[-1, np.exp(3) + 1]], atol=1e-4)
     assert after.inputs.tolist() == [[1]]
     assert_close(after.agreement, [[0.2]], atol=1e-6)
+
+
+def test_a_domain_has_the_statistics_of_all_its_pixels() -> None:
+    """As BatchNorm has them in training: what inputs differ by is variance, too."""
+    x = 1 + 2 * torch.randn(5, CHANNELS, 50, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    x += torch.arange(5).view(5, 1, 1)
+    seen = torch.cat([x.mean(2), x.var(2, correction=0).log()], 1)
+    found = features_of_domain(moments(seen).mean(0, keepdim=True))
+    wanted = [x.mean((0, 2)), x.transpose(0, 1).flatten(1).var(1, correction=0).log()]
+    assert_close(found, torch.cat(wanted)[None], atol=1e-9)
+
+
+def test_a_domain_like_the_source_or_a_dead_channel_moves_nothing() -> None:
+    nothing = torch.zeros(1, 2 * CHANNELS)
+    assert features_of_domain(moments(nothing)).tolist() == nothing.tolist()
 
 
 @settings(max_examples=30, deadline=None)
@@ -115,10 +142,11 @@ def test_batches_make_no_difference(cuts: list[int], seed: int) -> None:
 def test_streams_in_one_batch_do_not_see_each_other(seed: int, other: int) -> None:
     both = torch.stack([stream(seed, 12), stream(other, 12)], 1)
     nothing = torch.zeros(2, 1, dtype=torch.float64)
-    state = Remembered(torch.zeros(2, RANK, dtype=torch.float64), nothing, nothing)
+    mean, channels = (torch.zeros(2, size, dtype=torch.float64) for size in (RANK, 2 * CHANNELS))
+    state = Remembered(mean, channels, nothing, nothing)
     found = []
     for row in both:
-        answer, _, state = filtered_in_stream(row, parts(), state, shrink=0.5, length=8)
+        answer, _, state = filtered_in_stream(row, parts(), state, shrink=0.5, length=16)
         found.append(answer)
     for place in range(2):
         alone, _ = LayerMemory(StreamMemory()).follow(both[:, place], parts(), shrink=0.5)

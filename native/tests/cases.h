@@ -117,7 +117,7 @@ inline Case::Case(std::uint64_t number, std::size_t most_rows)
       back(rank * 2 * leantta::padded(channels)),
       inner_weight(leantta::padded(rank)),
       remembers(rank && random.chance(0.5)),
-      before(remembers ? kMostSamples * (rank + 2) : 0) {
+      before(remembers ? kMostSamples * (rank + 2 * channels + 2) : 0) {
   fill(x);
   fill(r);
   fill(gamma, -2, 2, 0, special);
@@ -199,9 +199,11 @@ inline void Case::fill_memory() {
   for (std::size_t sample = 0; sample < kMostSamples; ++sample) {
     float* row = before.data() + sample * memory_size();
     const bool nothing = random.chance(0.15);
-    for (std::size_t k = 0; k < rank; ++k) row[k] = nothing ? 0 : random.between(-size, size);
-    row[rank] = nothing ? 0 : static_cast<float>(1 + random.below(8));
-    row[rank + 1] = nothing ? 0 : random.between(-0.5, 1);
+    const std::size_t squares = rank + channels, means = squares + channels;
+    for (std::size_t k = 0; k < squares; ++k) row[k] = nothing ? 0 : random.between(-size, size);
+    for (std::size_t k = squares; k < means; ++k) row[k] = nothing ? 0 : random.between(0.1, 3);
+    row[means] = nothing ? 0 : static_cast<float>(1 + random.below(8));
+    row[means + 1] = nothing ? 0 : random.between(-0.2, 1);
   }
 }
 

@@ -157,8 +157,8 @@ inline const Fault kFaults[] = {
        path.answer = [](const Layer& layer, float* mean, float* excess, float* room, const Memory& memory) {
          const float distance = kScalar.answer(layer, mean, excess, room, memory);
          if (!memory.before) return distance;
-         float& count = memory.after[layer.rank];
-         const float before = memory.before[layer.rank];
+         float& count = memory.after[leantta::means_size(layer)];
+         const float before = memory.before[leantta::means_size(layer)];
          if (count < std::fmin(before, layer.length)) count = before;
          return distance;
        };
@@ -167,7 +167,15 @@ inline const Fault kFaults[] = {
      [](Path& path) {
        path.answer = [](const Layer& layer, float* mean, float* excess, float* room, const Memory& memory) {
          const float distance = kScalar.answer(layer, mean, excess, room, memory);
-         if (memory.before) memory.after[layer.rank + 1] += 0.001f;
+         if (memory.before) memory.after[leantta::means_size(layer) + 1] += 0.001f;
+         return distance;
+       };
+     }},
+    {"a domain whose mean square is off by a thousandth", true,
+     [](Path& path) {
+       path.answer = [](const Layer& layer, float* mean, float* excess, float* room, const Memory& memory) {
+         const float distance = kScalar.answer(layer, mean, excess, room, memory);
+         if (memory.before) memory.after[leantta::means_size(layer) - 1] *= 1.001f;
          return distance;
        };
      }},

@@ -11,11 +11,13 @@
 //   z = [m, clip(log(1 + v - ratio), -4, 4)] into,  S = sum of weight z^2,  a = max(0, 1 - shrink / S)
 //   [M, log V] = a z back,  V clipped to exp(-3) .. exp(3)
 //
-// With a memory of the mean m, the count n and the agreement q, c is answered in the place of a z:
+// With a memory of the means m of z and D of d = [m, clip(1 + v - ratio, exp(-4), exp(4)) + m^2], the count n and the
+// agreement q:
 //
 //   r = (sum of weight z m) / (sum of weight m^2), from -1 to 1, or 0 where n = 0;  q = q + (r - q) / 6
-//   if r < 0: n = 0, q = min(q, 0.2);  n = min(n + 1, length);  m = m + (z - m) / n
-//   p = (q - 0.3) / 0.3, from 0 to 1;  S_m = n (sum of weight m^2);  c = (1 - p) a(S) z + p a(S_m) (0.6 z + 0.8 m)
+//   if r < 0: n = 0, q = min(q, 0.2);  n = min(n + 1, length);  m = m + (z - m) / n;  D = D + (d - D) / n
+//   p = (q - 0.3) / 0.3, from 0 to 1;  S_m = n (sum of weight m^2)
+//   [M, log V] = ((1 - p) a(S) + 0.6 p a(S_m)) z back + 0.4 p a(S_m) [D_1, clip(log(D_2 - D_1^2), -4, 4)]
 //
 // In a dead channel, one with ratio = 0, m = v - ratio = 0.
 #pragma once
@@ -144,20 +146,38 @@ inline Bounded weighted(const Filter& filter, const std::vector<Bounded>& a, con
   return sum;
 }
 
-// What a stream remembers after a sample with these inner values.
+inline double clipped_log(double x) { return std::clamp(std::log(std::fmax(x, 1e-30)), -4.0, 4.0); }
+
+// The mean and the mean square of each channel.
+inline std::vector<Bounded> moments_of(const Layer& layer, const std::vector<Moments>& all) {
+  std::vector<Bounded> made;
+  for (std::size_t c = 0; c < all.size(); ++c) made.push_back(mean_of(layer, c, all[c]));
+  for (std::size_t c = 0; c < all.size(); ++c) {
+    const Bounded e = excess_of(layer, c, all[c]);
+    const Bounded v{1 + e.value, e.error + kUlp * (2 + std::fabs(e.value))};
+    made.push_back(clipped(v, std::exp(-4.0), std::exp(4.0)) + made[c] * made[c]);
+    made.back().error += 64 * kUlp;
+  }
+  return made;
+}
+
+// What a stream remembers after a sample with these inner values and moments.
 inline std::vector<Bounded> remembered(const Layer& layer, const Filter& filter, const std::vector<Bounded>& inner,
-                                       const float* before) {
-  const std::size_t rank = inner.size();
+                                       const std::vector<Bounded>& moments, const float* before) {
+  const std::size_t rank = inner.size(), means = rank + moments.size();
   std::vector<Bounded> mean, after;
   for (std::size_t k = 0; k < rank; ++k) mean.push_back({before[k], 0});
-  const Bounded count{before[rank], 0}, agreement{before[rank + 1], 0};
+  const Bounded count{before[means], 0}, agreement{before[means + 1], 0};
   Bounded r;
   if (count.value != 0) r = clipped(weighted(filter, inner, mean) / weighted(filter, mean, mean), -1, 1);
   const bool is_against = r.value < 0, sure = count.value == 0 || std::fabs(r.value) > r.error;
   Bounded q = agreement + (r - agreement) / Bounded{6, 0};
   if (is_against) q = clipped(q, -9, 0.2f);
   const Bounded more{std::fmin((is_against ? 0 : count.value) + 1, layer.length), 0};
-  for (std::size_t k = 0; k < rank; ++k) after.push_back(mean[k] + (inner[k] - mean[k]) / more);
+  for (std::size_t k = 0; k < means; ++k) {
+    const Bounded old{before[k], 0}, now = k < rank ? inner[k] : moments[k - rank];
+    after.push_back(old + (now - old) / more);
+  }
   after.push_back(more);
   after.push_back(q);
   if (!sure)
@@ -165,19 +185,29 @@ inline std::vector<Bounded> remembered(const Layer& layer, const Filter& filter,
   return after;
 }
 
-// What is answered in the place of `alone`, a z, by a filter that remembers `after`.
-inline std::vector<Bounded> together(const Layer& layer, const Filter& filter, const std::vector<Bounded>& inner,
-                                     const std::vector<Bounded>& alone, const std::vector<Bounded>& after) {
-  const std::size_t rank = inner.size();
-  const std::vector<Bounded> mean(after.begin(), after.begin() + static_cast<std::ptrdiff_t>(rank));
-  const Bounded a = part_of(layer, after[rank] * weighted(filter, mean, mean));
-  const Bounded p = clipped((after[rank + 1] - Bounded{0.3, kUlp}) / Bounded{0.3, kUlp}, 0, 1);
-  std::vector<Bounded> made;
-  for (std::size_t k = 0; k < rank; ++k) {
-    const Bounded both = a * (Bounded{0.6, kUlp} * inner[k] + Bounded{0.8, kUlp} * mean[k]);
-    made.push_back(alone[k] + p * (both - alone[k]));
+// What the sample's inner values and the statistics of its domain count; `a` is the part of a sample alone.
+struct Shares {
+  Bounded input, domain;
+};
+
+inline Shares shares_of(const Layer& layer, const Filter& filter, const Bounded& a, const std::vector<Bounded>& after) {
+  const std::size_t means = after.size() - 2;
+  const std::vector<Bounded> mean(after.begin(), after.begin() + static_cast<std::ptrdiff_t>(filter.weight.size()));
+  const Bounded p = clipped((after[means + 1] - Bounded{0.3, kUlp}) / Bounded{0.3, kUlp}, 0, 1);
+  const Bounded trusted = p * part_of(layer, after[means] * weighted(filter, mean, mean));
+  return {(Bounded{1, 0} - p) * a + Bounded{0.6, kUlp} * trusted, Bounded{0.4, kUlp} * trusted};
+}
+
+// Adds the statistics of a domain to the features that a filter answers.
+inline void add_domain(const Bounded& share, const std::vector<Bounded>& after, std::size_t rank,
+                       std::vector<Bounded>& answer) {
+  const std::size_t channels = answer.size() / 2;
+  for (std::size_t c = 0; c < channels; ++c) {
+    const Bounded &mean = after[rank + c], &square = after[rank + channels + c];
+    const Bounded log_var = grown(square - mean * mean, clipped_log), off{0, 1e-6};
+    answer[c] = answer[c] + share * mean;
+    answer[channels + c] = answer[channels + c] + share * (log_var + off);
   }
-  return made;
 }
 
 inline Answer filtered(const Layer& layer, const Filter& filter, const float* before,
@@ -188,9 +218,7 @@ inline Answer filtered(const Layer& layer, const Filter& filter, const float* be
   for (std::size_t c = 0; c < channels; ++c) features.push_back(mean_of(layer, c, all[c]));
   for (std::size_t c = 0; c < channels; ++c) {
     const Bounded e = excess_of(layer, c, all[c]);
-    features.push_back(grown({1 + e.value, e.error + kUlp * (2 + std::fabs(e.value))}, [](double x) {
-      return std::clamp(std::log(std::fmax(x, 1e-30)), -4.0, 4.0);
-    }));
+    features.push_back(grown({1 + e.value, e.error + kUlp * (2 + std::fabs(e.value))}, clipped_log));
     features.back().error += polynomial;
   }
   Answer made;
@@ -204,17 +232,18 @@ inline Answer filtered(const Layer& layer, const Filter& filter, const float* be
     size += std::fabs(weight) * z.value * z.value;
   }
   made.distance.error += kUlp * (16 + static_cast<double>(rank) / 8) * size + 1e-37;
-  const Bounded a = part_of(layer, made.distance);
-  std::vector<Bounded> shown;
-  for (const Bounded& z : inner) shown.push_back(a * z);
+  Shares shares{part_of(layer, made.distance), {}};
   if (before) {
-    made.after = remembered(layer, filter, inner, before);
-    shown = together(layer, filter, inner, shown, made.after);
+    made.after = remembered(layer, filter, inner, moments_of(layer, all), before);
+    shares = shares_of(layer, filter, shares.input, made.after);
   }
+  std::vector<Bounded> shown, answer;
+  for (const Bounded& z : inner) shown.push_back(shares.input * z);
+  for (std::size_t j = 0; j < 2 * channels; ++j) answer.push_back(product(shown, filter.back, 2 * channels, j));
+  if (before) add_domain(shares.domain, made.after, rank, answer);
   for (std::size_t c = 0; c < channels; ++c) {
-    made.mean.push_back(product(shown, filter.back, 2 * channels, c));
-    made.var.push_back(grown(product(shown, filter.back, 2 * channels, channels + c),
-                             [](double x) { return std::exp(std::clamp(x, -3.0, 3.0)); }));
+    made.mean.push_back(answer[c]);
+    made.var.push_back(grown(answer[channels + c], [](double x) { return std::exp(std::clamp(x, -3.0, 3.0)); }));
     made.var.back().error += polynomial * made.var.back().value;
   }
   return made;

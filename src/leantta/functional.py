@@ -19,8 +19,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import batch_norm
 
-from leantta.memory import AGREEMENT_OVER, BEFORE, DOUBT, FULL_AGREEMENT, LEAST_AGREEMENT, NOW
-
 DISTANCE_EPS = 1e-6
 """Added to the source variance in the distance, as the method prescribes; not the BatchNorm's own eps."""
 
@@ -59,14 +57,6 @@ class Filter(NamedTuple):
     into: Tensor  # (2c, r): the directions of shift that it knows
     back: Tensor  # (r, 2c): what each of them moves
     weight: Tensor  # (r,): what each of them counts in the distance
-
-
-class Remembered(NamedTuple):
-    """What the shift filter of a layer remembers of a stream; one row per stream, r is the filter's rank."""
-
-    mean: Tensor  # (n, r): running mean of z
-    inputs: Tensor  # (n, 1): how many it counts for
-    agreement: Tensor  # (n, 1): how far inputs were what the mean before them let expect, from -1 to 1
 
 
 class Reading(NamedTuple):
@@ -177,49 +167,6 @@ def filtered(seen: Tensor, parts: Filter, *, shrink: float = 0.0) -> tuple[Tenso
     distance = (along.square() @ parts.weight).unsqueeze(1)
     weight = (1 - shrink / distance.clamp_min(SMALLEST)).clamp_min(0)
     return (weight * along) @ parts.back, Reading(distance, weight)
-
-
-def remembered(along: Tensor, before: Remembered, weight: Tensor, *, length: float) -> Remembered:
-    """Return what is known after one more input of each stream; `along` (n, r) is its z, weight (r,).
-
-        r = (SUM weight z m) / (SUM weight m^2), from -1 to 1        how far the input is what the mean m says
-        q = q + (r - q) / 6;   if r < 0: n = 0, q = min(q, 0.2)      it lies the other way: forget the mean
-        n = min(n + 1, length);   m = m + (z - m) / n
-
-    >>> nothing = Remembered(torch.zeros(1, 1), torch.zeros(1, 1), torch.zeros(1, 1))
-    >>> remembered(torch.tensor([[2.0]]), nothing, torch.ones(1), length=8)
-    Remembered(mean=tensor([[2.]]), inputs=tensor([[1.]]), agreement=tensor([[0.]]))
-    """
-    size = (before.mean.square() @ weight).unsqueeze(1)
-    agrees = ((along * before.mean) @ weight).unsqueeze(1) / size.clamp_min(SMALLEST)
-    agrees = torch.where(before.inputs > 0, agrees.clamp(-1, 1), 0)
-    agreement = before.agreement + (agrees - before.agreement) / AGREEMENT_OVER
-    is_against = agrees < 0
-    agreement = torch.where(is_against, agreement.clamp_max(DOUBT), agreement)
-    count = (torch.where(is_against, 0, before.inputs) + 1).clamp_max(length)
-    return Remembered(before.mean + (along - before.mean) / count, count, agreement)
-
-
-def filtered_in_stream(
-    seen: Tensor, parts: Filter, before: Remembered, *, shrink: float, length: float
-) -> tuple[Tensor, Reading, Remembered]:
-    """Return what `filtered` does for inputs that follow others, and what is remembered after them.
-
-        p = (q - 0.3) / 0.3, from 0 to 1                             how far the memory is trusted
-        c = ((1 - p) a(S) z  +  p a(S_m) (0.6 z + 0.8 m)) back       S_m = n SUM_r weight * m^2
-
-    While p is 0, as for a first input, it is what `filtered` returns. The distance is the input's alone.
-    """
-    along = seen @ parts.into  # (n, r)
-    after = remembered(along, before, parts.weight, length=length)
-    distance, of_mean = ((z.square() @ parts.weight).unsqueeze(1) for z in (along, after.mean))
-    weight, weight_of_mean = (
-        (1 - shrink / size.clamp_min(SMALLEST)).clamp_min(0) for size in (distance, after.inputs * of_mean)
-    )
-    trust = ((after.agreement - LEAST_AGREEMENT) / (FULL_AGREEMENT - LEAST_AGREEMENT)).clamp(0, 1)
-    alone, together = weight * along, weight_of_mean * (NOW * along + BEFORE * after.mean)
-    answer = (alone + trust * (together - alone)) @ parts.back
-    return answer, Reading(distance, weight), after
 
 
 def moved(source: Stats, answer: Tensor, eps: float) -> Stats:

@@ -2,9 +2,9 @@
 
 Where inputs follow each other from one domain (a camera that looks at the same fog for minutes), the last few
 say more than one. The shift filter knows r directions of shift; a layer keeps the mean of the inputs along
-them, how many it counts for, and how well inputs agree with it: r + 2 numbers. The formulas are in
-`leantta.functional.filtered_in_stream`. While inputs do not agree, as in a stream whose domain changes all
-the time, nothing but the input itself is used.
+them, the mean and mean square of each channel, how many inputs that counts for, and how well they agree:
+r + 2c + 2 numbers. The formulas are in `leantta.layer_memory`. While inputs do not agree, as
+in a stream whose domain changes all the time, nothing but the input itself is used.
 
 The settings are torch-free, so that options and records can name them. The native kernel has the same numbers
 (`native/answer.h`), and a test compares the two.
@@ -24,9 +24,9 @@ DOUBT = 0.2
 LEAST_AGREEMENT, FULL_AGREEMENT = 0.3, 0.6
 """From which agreement on a memory is used, and from which on it is used in full."""
 
-NOW, BEFORE = 0.6, 0.8
-"""What the input and the mean count in a memory that is used in full. Together they are more than 1: one
-input alone is corrected with caution, since part of what it shows may be what is in the image."""
+NOW, DOMAIN = 0.6, 0.4
+"""What the filter's answer to the input and the statistics of all inputs remembered count, in a memory that
+is used in full."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class StreamMemory:
     leantta.errors.SettingError: a memory holds one input or more, but not endlessly many; got length=0.5
     """
 
-    length: float = 8.0  # inputs that the running mean counts for, at most
+    length: float = 16.0  # inputs that the running mean counts for, at most
 
     def __post_init__(self) -> None:
         """Refuse what is no memory."""

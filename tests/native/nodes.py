@@ -54,6 +54,11 @@ class Layer:
         return min(RANK, 2 * self.channels)
 
     @property
+    def memory(self) -> int:
+        """Numbers that it remembers, if it does."""
+        return self.rank + 2 * self.channels + 2
+
+    @property
     def remembers(self) -> bool:
         return "before" in FUNCTIONS[self.op].input
 
@@ -101,8 +106,8 @@ class Layer:
         whole, floats = Tensor(np.dtype(self.dtype), (BATCH, *self.shape)), np.dtype(np.float32)
         tensors = {name: whole for name in (*self.takes, "y")}
         tensors["distance"] = Tensor(floats, (BATCH, 1))
-        tensors["before"] = Tensor(floats, ("streams", self.rank + 2))
-        tensors["after"] = Tensor(floats, (BATCH, self.rank + 2))
+        tensors["before"] = Tensor(floats, ("streams", self.memory))
+        tensors["after"] = Tensor(floats, (BATCH, self.memory))
         inputs = (*self.takes, "before") if self.remembers else self.takes
         used = {name: tensors[name] for name in (*inputs, *outputs)}
         return Graph((node,), self.values(), used, inputs, outputs)
@@ -167,9 +172,10 @@ def inputs_of(layer: Layer, batch: int, seed: int = 0) -> dict[str, Array]:
 def memories(layer: Layer, batch: int, seed: int = 0) -> Array:
     """What streams may remember: short and long, in doubt and trusted, and every fifth of them nothing."""
     random = np.random.default_rng(seed)
-    mean = random.normal(0, 0.5, (batch, layer.rank))
+    mean = random.normal(0, 0.5, (batch, layer.rank + layer.channels))
+    square = random.uniform(0.5, 3, (batch, layer.channels))
     count, agreement = random.integers(1, 9, (batch, 1)), random.uniform(-0.5, 1, (batch, 1))
-    rows = np.concatenate([mean, count, agreement], 1).astype(np.float32)
+    rows = np.concatenate([mean, square, count, agreement], 1).astype(np.float32)
     rows[4::5] = 0
     return rows
 

@@ -129,7 +129,7 @@ def test_an_empty_batch_gives_empty_outputs(op: str, dtype: DTypeLike) -> None:
     for path in PATHS:
         y, *others = native(layer.graph(), path).run(None, inputs_of(layer, 0))
         assert (y.shape, y.dtype) == ((0, *layer.shape), np.dtype(dtype))
-        sizes = [1, layer.rank + 2] if layer.remembers else [1]
+        sizes = [1, layer.memory] if layer.remembers else [1]
         assert [other.shape for other in others] == [(0, size) for size in sizes]
         assert {other.dtype for other in others} == {np.dtype(np.float32)}
 

@@ -16,7 +16,7 @@ from native.nodes import BYTES, TYPED, Array, Layer, assert_one_step, inputs_of,
 
 PATHS = kernel.paths()
 STREAMS = [(op, dtype) for op, dtype in TYPED if "before" in FUNCTIONS[op].input]
-FLOAT = Layer("StreamFilterNorm", np.float32, (24, 3, 5))
+FLOAT = Layer("DomainFilterNorm", np.float32, (24, 3, 5))
 MANY = 60  # streams
 
 pytestmark = pytest.mark.skipif(not PATHS, reason="this installation has no kernel: there was no compiler")
@@ -70,10 +70,10 @@ def test_every_memory_is_followed_as_the_body_does(op: str, dtype: DTypeLike, le
 @typed
 def test_without_a_memory_it_is_the_filter_without_one(op: str, dtype: DTypeLike) -> None:
     layer = layer_of(op, dtype)
-    plain = replace(layer, op=op.replace("Stream", ""))
+    plain = replace(layer, op=op.replace("Domain", ""))
     inputs = inputs_of(layer, MANY)
     del inputs["before"]
-    nothing = np.zeros((MANY, layer.rank + 2), np.float32)
+    nothing = np.zeros((MANY, layer.memory), np.float32)
     for path in PATHS:
         wanted = native(plain.graph(), path).run(None, inputs)
         found = native(layer.graph(), path).run(None, {**inputs, "before": nothing})
@@ -100,7 +100,7 @@ def test_a_stream_is_followed_for_long(op: str, dtype: DTypeLike) -> None:
     graph = layer.graph()
     body, session = portable(graph), native(graph, PATHS[0])
     inputs = [inputs_of(layer, 2, seed) for seed in range(3)]  # three that come again and again
-    wanted = found = np.zeros((1, layer.rank + 2), np.float32)
+    wanted = found = np.zeros((1, layer.memory), np.float32)
     for i in range(30):
         given = {**inputs[i % 3]}
         expected = body.run(None, {**given, "before": wanted})
@@ -119,7 +119,7 @@ def test_directions_that_are_dead_do_not_matter() -> None:
     check(unseen, inputs)
     uncounted = replace(FLOAT, constants={"weight": np.zeros_like(weight)})
     check(uncounted, inputs)
-    inputs["before"][:, :-2] = 0  # a mean of nothing
+    inputs["before"][:, : FLOAT.rank] = 0  # a mean of nothing
     check(FLOAT, inputs)
 
 
@@ -128,25 +128,27 @@ def test_an_input_that_is_no_number_leaves_the_same_memory(value: float) -> None
     inputs = inputs_of(FLOAT, 6)
     inputs["u"][::2, 3, 1, 2] = value
     _, _, after = check(FLOAT, inputs)
-    assert np.isnan(after[::2, :-2]).all()
+    assert np.isnan(after[::2, : FLOAT.rank]).all()
     assert np.isfinite(after[1::2]).all()
     check(FLOAT, {**inputs_of(FLOAT, 6, seed=1), "before": after})
 
 
-@pytest.mark.parametrize("column", [0, -2, -1], ids=["mean", "count", "agreement"])
+@pytest.mark.parametrize(
+    "column", [0, FLOAT.rank, -3, -2, -1], ids=["mean", "of channel", "square", "count", "agreement"]
+)
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -1.0, 1e30])
 def test_a_memory_of_any_numbers_is_taken_as_the_body_does(value: float, column: int) -> None:
     inputs = inputs_of(FLOAT, 10)
     inputs["before"][:, column] = value
     check(FLOAT, inputs)
-    layer = layer_of("QLinearStreamFilterNorm", np.uint8)  # what its bytes are then is up to the runtime
+    layer = layer_of("QLinearDomainFilterNorm", np.uint8)  # what its bytes are then is up to the runtime
     inputs = {**inputs_of(layer, 10), "before": inputs["before"]}
     wanted = portable(layer.graph()).run(None, inputs)[1:]
     for path in PATHS:
         assert_alike(native(layer.graph(), path).run(None, inputs)[1:], wanted)
 
 
-@pytest.mark.parametrize("name", ["over", "doubt", "now", "before_weight", "lowest", "room"])
+@pytest.mark.parametrize("name", ["over", "doubt", "now", "domain_weight", "lowest", "room"])
 def test_the_kernel_has_the_numbers_of_the_body(name: str) -> None:
     """A hundredth more in one of the body's, and the two differ; so they are the same."""
     inputs = inputs_of(FLOAT, MANY)
@@ -175,13 +177,13 @@ def test_outputs_that_nobody_wants_may_be_left_out(kept: int) -> None:
     assert [one.tobytes() for one in found] == [one.tobytes() for one in whole[:kept]]
 
 
-@pytest.mark.parametrize("shape", [(2, 26), (0, 26), (3, 25), (3, 26, 1), (78,)])
+@pytest.mark.parametrize("shape", [(2, 74), (0, 74), (3, 73), (3, 74, 1), (222,)])
 def test_a_memory_of_another_shape_is_refused(shape: tuple[int, ...]) -> None:
     graph = FLOAT.graph()
     free = replace(graph.tensors["before"], shape=tuple(f"before{i}" for i in range(len(shape))))
     session = native(replace(graph, tensors={**graph.tensors, "before": free}), PATHS[0])
     inputs = {**inputs_of(FLOAT, 3), "before": np.zeros(shape, np.float32)}
-    with pytest.raises(Exception, match=r"before has the shape .*; it must be \(3, 26\), or one row"):
+    with pytest.raises(Exception, match=r"before has the shape .*; it must be \(3, 74\), or one row"):
         session.run(None, inputs)
 
 

@@ -10,6 +10,7 @@ from leantta.runtime.verify import verify
 from reference import assert_close
 
 FILES = sorted((Path(__file__).parent / "golden").glob("*.onnx"))
+STREAM = Path(__file__).parent / "golden" / "format1_stream.onnx"
 ENGINES = ("onnxruntime", "onnxruntime-portable")
 
 
@@ -32,13 +33,24 @@ def test_a_golden_file_is_whole(golden: Path, engine: str) -> None:
     assert all(check.ok for check in verify(golden, engine=engine))
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_stream_mode_that_is_no_longer_made_follows_a_stream_as_it_did(engine: str) -> None:
+    assert b"StreamFilterNorm" in STREAM.read_bytes()
+    stored = np.load(STREAM.with_suffix(".npz"))
+    with leantta.load(STREAM, engine=engine, memory=True) as session:
+        found = session.predict(stored["images"])
+        tolerance = session.info.selftest.tolerance
+    assert_close(found, stored["followed"], atol=tolerance)
+    assert np.abs(stored["followed"] - stored["logits"]).max() > 2 * tolerance  # it remembers
+
+
 def test_there_are_files_with_one_step_and_with_a_step_for_each_channel() -> None:
-    assert [path.stem for path in FILES] == ["format1", "format1_fused", "format1_steps"]
-    assert [b"/scales" in path.read_bytes() for path in FILES] == [False, False, True]
+    assert [path.stem for path in FILES] == ["format1", "format1_fused", "format1_steps", STREAM.stem]
+    assert [b"/scales" in path.read_bytes() for path in FILES] == [False, False, True, True]
 
 
 def test_there_is_a_file_for_each_thing_the_kernel_does_at_once() -> None:
-    _, fused_file, _ = FILES
+    _, fused_file, *_ = FILES
     fused = fused_file.read_bytes()
     for name in (b"QLinearCalibratedNormHardSwish", b"QLinearCalibratedNormAdd", b"QLinearDepthwise"):
         assert name in fused

@@ -112,7 +112,7 @@ def test_without_a_memory_it_says_what_a_file_without_a_stream_mode_says(
     assert first.shift is not None
     assert second.shift is not None
     assert_close(first.shift, second.shift, atol=1e-4)
-    assert info_of(streaming.path).memory == (size_of(streaming.path), 8)
+    assert info_of(streaming.path).memory == (size_of(streaming.path), 16)
     assert info_of(plain.path).memory is None
 
 

@@ -3,8 +3,8 @@
     memory       (streams, k)  what the layers remembered before; without it, or with zeros, nothing
     memory_next  (n, k)        what they remember after each input
 
-k is r + 2 for each adapting layer (see `leantta.memory`). Rows of a batch are inputs of different streams, or
-first inputs. A call without `memory` is the stateless one.
+k is r + 2c + 2 for each adapting layer (see `leantta.memory`). Rows of a batch are inputs of different
+streams, or first inputs. A call without `memory` is the stateless one.
 """
 
 from dataclasses import replace
@@ -16,8 +16,8 @@ from leantta.graph.ir import BATCH, Graph, Node, Tensor
 from leantta.memory import StreamMemory
 from leantta.runtime.engines import MEMORY, NEXT_MEMORY
 
-BESIDE_DIRECTIONS = 2
-"""What a layer remembers beside one number for each direction: how many inputs, and how they agree."""
+BESIDE_MEANS = 2
+"""What a layer remembers beside means: how many inputs they count for, and how these agree."""
 
 
 def with_memory(graph: Graph, memory: StreamMemory) -> tuple[Graph, int]:
@@ -32,7 +32,7 @@ def with_memory(graph: Graph, memory: StreamMemory) -> tuple[Graph, int]:
         assert node.gate.stream_operator is not None  # asked for gates that remember only
         plain, streaming = node.gate.operator.name, node.gate.stream_operator.name
         place = len(sizes)
-        sizes.append(_rank(graph, node) + BESIDE_DIRECTIONS)
+        sizes.append(_means(graph, node) + BESIDE_MEANS)
         nodes.append(
             replace(
                 node,
@@ -64,10 +64,10 @@ def with_memory(graph: Graph, memory: StreamMemory) -> tuple[Graph, int]:
     return streaming_graph, total
 
 
-def _rank(graph: Graph, node: Node) -> int:
-    """Return how many directions of shift a filter knows."""
+def _means(graph: Graph, node: Node) -> int:
+    """Return how many means a layer keeps: of each direction of its filter, and two of each channel."""
     from leantta.graph.functions import functions_of
 
     assert node.gate is not None
     form = functions_of(node.gate)[node.op]
-    return int(graph.constants[node.inputs[list(form.input).index("into")]].shape[1])
+    return int(sum(graph.constants[node.inputs[list(form.input).index("into")]].shape))  # (2c, r)

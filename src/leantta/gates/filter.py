@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import exp
 from typing import TYPE_CHECKING
 
 from leantta.gates.gate import Gate, Operator, setting
 from leantta.gates.paper import PaperGate
 from leantta.gates.source import Fitted, Source
-from leantta.memory import AGREEMENT_OVER, BEFORE, DOUBT, FULL_AGREEMENT, LEAST_AGREEMENT, NOW
+from leantta.memory import AGREEMENT_OVER, DOMAIN, DOUBT, FULL_AGREEMENT, LEAST_AGREEMENT, NOW
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -62,7 +63,9 @@ STREAM_ANSWER = f"""
     at_count = Constant <value_ints = [-2]> ()
     at_agreement = Constant <value_ints = [-1]> ()
     end = Constant <value_ints = [1000000]> ()
-    mean_before = Slice (before, first, at_count, columns)
+    rank = Shape <start = 0, end = 1> (weight)
+    means_before = Slice (before, first, at_count, columns)
+    mean_before = Slice (means_before, first, rank, columns)
     count_before = Slice (before, at_count, at_agreement, columns)
     agreement_before = Slice (before, at_agreement, end, columns)
     zero = Constant <value_float = 0.0> ()
@@ -89,10 +92,18 @@ STREAM_ANSWER = f"""
     more = Add (kept_count, unit)
     length_value = Constant <value_float: float = @length> ()
     count = Min (more, length_value)
-    way = Sub (seen, mean_before)
+    least_grown = Constant <value_float = {exp(-4.0)}> ()
+    most_grown = Constant <value_float = {exp(4.0)}> ()
+    near_grown = Clip (grown, least_grown, most_grown)
+    mean_square_now = Add (near_grown, squared_mean)
+    first_moment = Flatten <axis = 1> (mean)
+    second_moment = Flatten <axis = 1> (mean_square_now)
+    means_now = Concat <axis = 1> (seen, first_moment, second_moment)
+    way = Sub (means_now, means_before)
     part_of_way = Div (way, count)
-    mean_after = Add (mean_before, part_of_way)
-    after = Concat <axis = 1> (mean_after, count, agreement)
+    means_after = Add (means_before, part_of_way)
+    after = Concat <axis = 1> (means_after, count, agreement)
+    mean_after = Slice (means_after, first, rank, columns)
     squares_after = Mul (mean_after, mean_after)
     size_after = MatMul (squares_after, weight)
     total_of_mean = Mul (count, size_after)
@@ -100,22 +111,31 @@ STREAM_ANSWER = f"""
     lost_of_mean = Div (shrink_value, safe_total_of_mean)
     rest_of_mean = Sub (unit, lost_of_mean)
     part_of_mean = Relu (rest_of_mean)
-    alone = Mul (part, seen)
-    now = Constant <value_float = {NOW}> ()
-    before_weight = Constant <value_float = {BEFORE}> ()
-    of_now = Mul (now, seen)
-    of_before = Mul (before_weight, mean_after)
-    sum_of_both = Add (of_now, of_before)
-    together = Mul (part_of_mean, sum_of_both)
     lowest = Constant <value_float = {LEAST_AGREEMENT}> ()
     room = Constant <value_float = {FULL_AGREEMENT - LEAST_AGREEMENT}> ()
     above = Sub (agreement, lowest)
     share = Div (above, room)
     trust = Clip (share, zero, unit)
-    further = Sub (together, alone)
-    trusted = Mul (trust, further)
-    shown = Add (alone, trusted)
-    flat_answer = MatMul (shown, back)
+    doubt_left = Sub (unit, trust)
+    alone = Mul (doubt_left, part)
+    trusted = Mul (trust, part_of_mean)
+    now = Constant <value_float = {NOW}> ()
+    of_now = Mul (now, trusted)
+    factor = Add (alone, of_now)
+    shown = Mul (factor, seen)
+    of_filter = MatMul (shown, back)
+    moments = Slice (means_after, rank, end, columns)
+    domain_mean, domain_square = Split <axis = 1, num_outputs = 2> (moments)
+    squared_domain_mean = Mul (domain_mean, domain_mean)
+    domain_var = Sub (domain_square, squared_domain_mean)
+    safe_domain_var = Max (domain_var, least_var)
+    log_domain_var = Log (safe_domain_var)
+    near_domain_var = Clip (log_domain_var, low_log, high_log)
+    domain = Concat <axis = 1> (domain_mean, near_domain_var)
+    domain_weight = Constant <value_float = {DOMAIN}> ()
+    of_domain = Mul (domain_weight, trusted)
+    moved_by_domain = Mul (of_domain, domain)
+    flat_answer = Add (of_filter, moved_by_domain)
     as_seen = Shape (features)
     answer = Reshape (flat_answer, as_seen)
 """
@@ -188,7 +208,7 @@ class FilterGate(Gate):
     images = 1000
     constants = ("into", "back", "share")
     operator = _operator("FilterNorm", ANSWER, streams=False)
-    stream_operator = _operator("StreamFilterNorm", STREAM_ANSWER, streams=True)
+    stream_operator = _operator("DomainFilterNorm", STREAM_ANSWER, streams=True)
 
     def described(self, asked: Gate) -> str:
         """Return what the filter may cost."""
