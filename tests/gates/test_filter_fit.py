@@ -13,6 +13,7 @@ from torch import Tensor, nn
 import leantta
 from gates.fitting import fitted, report_of, same
 from gates.striped import CLASSES, Striped, decisions, given, hazy, learn_, pixels
+from leantta.decisions import soft_hits
 from leantta.disturbances.copies import Disturbances
 from leantta.disturbances.library.camera import CAMERA
 from leantta.filtering import search
@@ -174,11 +175,11 @@ def test_every_copy_is_judged(model: Striped, camera: Disturbances, monkeypatch:
         one = Search(caught[0], rank=4, budget=1, seed=seed)
         group = one.groups[CHOOSING]
         judged = one.judged(group, {})
-        wanted = decisions(model, group.inputs).repeat(2)
+        wanted = decisions(model, group.inputs).repeat(len(group.copies) // len(group.inputs))
         found = scores(model, group.copies)
         assert found is not None
-        trust = found.softmax(1).gather(1, wanted[:, None])
-        assert_close(judged.trust.T.reshape(-1, 1), trust, atol=1e-5)
+        soft = soft_hits(found, wanted)[:, None]
+        assert_close(judged.soft.T.reshape(-1, 1), soft, atol=1e-5)
         assert torch.equal(judged.hit.T.flatten(), (found.argmax(1) == wanted).float())
         assert not one.cost({}, [FITTING, CHOOSING]).any()
 
@@ -207,10 +208,10 @@ def test_filters_that_know_only_what_they_were_shown_are_given_up(
     judged = Search.judged
 
     def worse(self: Search, group: Images, filters: Mapping[str, Candidate]) -> Judged:
-        """Return what is found in the end as if kinds left out lost half of their trust."""
+        """Return what is found in the end as if kinds left out decided half as often so."""
         found = judged(self, group, filters)
         is_new = all(group is not each for each in self.groups)
-        return found._replace(trust=found.trust * torch.tensor([1, 0.5])) if is_new and filters else found
+        return found._replace(soft=found.soft * torch.tensor([1, 0.5])) if is_new and filters else found
 
     monkeypatch.setattr(Search, "judged", worse)
     assert not fitted(model, given(pixels()), camera).constants

@@ -44,7 +44,7 @@ def layer_data(seed: int = 0, images: int = IMAGES, *, dead: int | None = None) 
 def asked(seen: Tensor, clean: Tensor) -> Array:
     """What a filter should answer, written a second time."""
     f, f0 = seen.double().numpy(), clean.double().numpy()
-    grown = f[:, CHANNELS:] - f0[:, CHANNELS:]
+    grown = np.clip(f[:, CHANNELS:] - f0[:, CHANNELS:], -1, 1)
     return np.concatenate([f[:, :CHANNELS] - f0[:, :CHANNELS] * np.exp(grown / 2), grown], 1)
 
 
@@ -114,15 +114,21 @@ def test_sums_of_parts_are_sums(seed: int, cut: int) -> None:
 
 
 def test_targets_bring_a_copy_to_where_the_clean_image_was() -> None:
-    """Normalised with what the filter should answer, mean and variance are those of the clean image."""
+    """Normalised with what the filter should answer, mean and variance are those of the clean image.
+
+    That is so up to the most that is asked of a variance, a factor of e.
+    """
     clean, _, copies, _ = made_up()
     answer = targets(copies, clean.repeat(COPIES, 1)).double()
     assert_close(answer, asked(copies, clean.repeat(COPIES, 1)), atol=1e-5)
     mean, log_var = copies.double().chunk(2, 1)
     of_mean, of_var = answer.chunk(2, 1)
     clean_mean, clean_var = clean.double().repeat(COPIES, 1).chunk(2, 1)
+    near = (log_var - clean_var).abs() < 1
+    assert 0.1 < near.double().mean() < 0.99
     assert_close((mean - of_mean) * (-of_var / 2).exp(), clean_mean, atol=1e-5)
-    assert_close(log_var - of_var, clean_var, atol=1e-5)
+    assert_close((log_var - of_var)[near], clean_var[near], atol=1e-5)
+    assert (of_var[~near].abs() == 1).all()
     assert_close(targets(clean, clean), np.zeros(clean.shape), atol=1e-6)
 
 

@@ -18,7 +18,7 @@ FEWEST = 24
 """Different images that are needed to fit, choose and tell; and of field images."""
 
 COPIES = 2
-"""Disturbed copies of each image; when filters are judged, the second is of an unknown kind."""
+"""Disturbed copies of each image, in pairs: when filters are judged, the second is of an unknown kind."""
 
 
 class UnfitError(Exception):
@@ -35,10 +35,16 @@ class Images(NamedTuple):
 
     @classmethod
     def of(
-        cls, inputs: Tensor, scores: Tensor, disturbed: Callable[[Tensor, int], Copies], seed: int
+        cls,
+        inputs: Tensor,
+        scores: Tensor,
+        disturbed: Callable[[Tensor, int], Copies],
+        seed: int,
+        *,
+        pairs: int = 1,
     ) -> Images:
-        """Disturb images."""
-        made = [disturbed(inputs, seed + copy) for copy in range(COPIES)]
+        """Disturb images, so many pairs of copies of each."""
+        made = [disturbed(inputs, seed + copy) for copy in range(COPIES * pairs)]
         copies, kinds = (torch.cat(parts) for parts in zip(*made, strict=True))
         return cls(inputs, copies, kinds, scores)
 

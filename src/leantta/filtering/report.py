@@ -34,7 +34,7 @@ class LayerReport(NamedTuple):
     channels: int
     explained: tuple[float, float]  # shares of the shift of mean and variance, under left-out kinds
     ridge: float
-    gain: Interval  # in the probability of the clean image's decision, while choosing
+    gain: Interval  # in soft decisions as on the clean image, while choosing
     adapts: str  # which part of its answer is used, or why none is
     field: float | None = None  # mean distance of the field images, if it adapts and there are some
 

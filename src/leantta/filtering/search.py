@@ -21,7 +21,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from leantta.decisions import expected_losses
+from leantta.decisions import expected_losses, soft_hits
 from leantta.disturbances.copies import Copies
 from leantta.errors import SettingError
 from leantta.filtering.images import COPIES, Images, UnfitError, check_images
@@ -45,16 +45,16 @@ PATIENCE = 4
 """Layers in a row that may fail to help before the search ends."""
 
 WORTH_IT = 0.001
-"""Gain in the probability of the clean decision that a layer is worth its time for."""
+"""Gain in (soft) decisions as on the clean image that a layer is worth its time for."""
 
-CONFIRMING = 2
-"""Times that images are disturbed anew to see whether the filters help."""
+PAIRS_TO_CHOOSE, PAIRS_TO_CONFIRM, MOST_PAIRS = 250, 2, 4
+"""Pairs of copies to choose by, in all; pairs of each image to see whether the filters help; and the most."""
 
 SURE = 1.64
 """Standard errors that a gain must be above 0: chance alone gives that once in 20 times."""
 
 PARTS = ("mean and variance", "mean")
-"""What of a layer's answer may be used; the first one that helps is taken."""
+"""What of a layer's answer may be used; the one that helps more is taken."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,8 +79,8 @@ class Filters(NamedTuple):
 class Judged(NamedTuple):
     """How a model decides on images that it was not fitted on, and on a copy of each kind."""
 
-    trust: Tensor  # (n, 2): the probability of the decision on the clean image; of a known kind, an unknown
-    hit: Tensor  # (n, 2): whether the decision is that one
+    soft: Tensor  # (pairs * n, 2): how far it decides as on the clean image; known kind, unknown kind
+    hit: Tensor  # (pairs * n, 2): whether the decision is that one
 
 
 def fit_filters(subject: Subject, *, rank: int, budget: float, seed: int = 0) -> Filters:
@@ -115,7 +115,7 @@ class Search:
             raise UnfitError("the model decides nothing, so nobody can tell which layers should adapt")
         try:
             groups = [
-                Images.of(part, said, subject.copies, 100 * seed + 10 * i)
+                Images.of(part, said, subject.copies, 100 * seed + 10 * i, pairs=_pairs(part) if i else 1)
                 for i, (part, said) in enumerate(zip(parts, found.split([*map(len, parts)]), strict=True))
             ]
         except SettingError as e:  # no library is for such inputs
@@ -146,11 +146,12 @@ class Search:
         self.confirm()
         before, after = (self.judged(self.groups[TELLING], filters) for filters in ({}, self.kept))
         fitted, chosen, told = (len(group.inputs) for group in self.groups)
+        more = by_image(after.hit - before.hit, told)
         report = FilterReport(
             layers=tuple(rows if self.doubted is None else map(_given_up, rows)),
             untried=len(layers) - len(rows),
-            known=interval((after.hit - before.hit)[:, 0]),
-            unknown=interval((after.hit - before.hit)[:, 1]),
+            known=interval(more[:, 0]),
+            unknown=interval(more[:, 1]),
             cost=interval(self.cost(self.kept, [TELLING])),
             images=(fitted, chosen, told),
             field=0 if self.subject.field is None else len(self.subject.field),
@@ -167,12 +168,11 @@ class Search:
             torch.cat([each.inputs for each in others]),
             torch.cat([each.scores for each in others]),
         )
-        gains = []
-        for again in range(CONFIRMING):
-            group = Images.of(inputs, said, self.subject.copies, 100 * self.seed + 10 * (3 + again))
-            before, after = (self.judged(group, filters) for filters in ({}, self.kept))
-            gains.append(after.trust - before.trust)
-        more = torch.stack(gains).mean(0)  # (n, 2)
+        group = Images.of(
+            inputs, said, self.subject.copies, 100 * self.seed + 30, pairs=PAIRS_TO_CONFIRM
+        )
+        before, after = (self.judged(group, filters) for filters in ({}, self.kept))
+        more = by_image(after.soft - before.soft, len(inputs))
         gain = interval(more.mean(1))
         sure = SURE if self.subject.field is None else 0  # shifts of the field may be none of the library's
         if gain.mean <= sure * gain.error or float(more[:, 1].mean()) <= 0:
@@ -184,8 +184,8 @@ class Search:
         if self.doubted is not None:
             both, unknown = self.doubted
             notes.append(
-                "On images that it was not fitted on, disturbed anew, adapting raises the probability of the "
-                f"clean decision by {both} points, under kinds left out by {unknown}. That is not sure to "
+                "On images that it was not fitted on, disturbed anew, adapting brings decisions nearer to the "
+                f"clean ones by {both} points, under kinds left out by {unknown}. That is not sure to "
                 "help, so nothing adapts; more images would tell."
             )
         elif not self.kept:
@@ -220,25 +220,28 @@ class Search:
         ridge, explained = data.best_ridge()
         candidate = data.candidate(ridge, self.rank)
         adapts, told = "no: does not help", Interval(-torch.inf, 0)
+        helping: list[tuple[Interval, str, dict[str, Candidate], Judged]] = []
         for part in PARTS:
             filters = {**self.kept, name: candidate.part(part)}
             judged = self.judged(self.groups[CHOOSING], filters)
-            more = judged.trust - best.trust
+            more = by_image(judged.soft - best.soft, len(self.groups[CHOOSING].inputs))
             gain, unknown = interval(more.mean(1)), interval(more[:, 1])
             told = max(told, gain)
             if gain.mean > WORTH_IT and unknown.mean > -unknown.error:
-                if float(self.cost(filters, [FITTING, CHOOSING]).mean()) <= self.budget:
-                    self.kept = filters
-                    distance = data.field_distance(candidate.constants)
-                    return LayerReport(name, data.channels, explained, ridge, gain, part, distance), judged
-                adapts = "no: costs too much on clean images"
+                helping.append((gain, part, filters, judged))
+        for gain, part, filters, judged in sorted(helping, key=lambda each: -each[0].mean):
+            if float(self.cost(filters, [FITTING, CHOOSING]).mean()) <= self.budget:
+                self.kept = filters
+                distance = data.field_distance(candidate.constants)
+                return LayerReport(name, data.channels, explained, ridge, gain, part, distance), judged
+            adapts = "no: costs too much on clean images"
         return LayerReport(name, data.channels, explained, ridge, told, adapts), best
 
     def judged(self, group: Images, filters: Mapping[str, Candidate]) -> Judged:
         """Return how the model with these filters decides; second copies meet those without their kind."""
-        first = group.scores.argmax(1)
         model = self.filtered(filters)
         known, unknown = group.copies.chunk(COPIES)
+        first = group.scores.argmax(1).repeat(len(known) // len(group.inputs))
         kinds = group.kinds[len(known) :, 0]
         by_known = _decided(scores(model, known))
         by_unknown = torch.zeros_like(by_known)
@@ -248,9 +251,8 @@ class Search:
                 for name, each in filters.items():
                     set_constants(model, name, each.without[number])
                 by_unknown[here] = _decided(scores(model, unknown[here]))
-        both = torch.stack([by_known, by_unknown], 1)  # (n, 2, classes)
-        trust = both.softmax(2).gather(2, first[:, None, None].expand(-1, 2, 1))[..., 0]
-        return Judged(trust, (both.argmax(2) == first[:, None]).float())
+        both = torch.stack([by_known, by_unknown], 1)  # (pairs * n, 2, classes)
+        return Judged(soft_hits(both, first), (both.argmax(2) == first[:, None]).float())
 
     def cost(self, filters: Mapping[str, Candidate], places: Sequence[int]) -> Tensor:
         """Return what the model expects to lose on each clean image of some groups, (n,).
@@ -270,6 +272,16 @@ class Search:
 def _given_up(row: LayerReport) -> LayerReport:
     """Return what is said of a layer whose filter was good only as far as it seemed."""
     return row._replace(adapts="no: not sure to help") if row.adapts in PARTS else row
+
+
+def _pairs(images: Tensor) -> int:
+    """Return how many pairs of copies each image has to choose by: more where there are few images."""
+    return min(MOST_PAIRS, -(-PAIRS_TO_CHOOSE // len(images)))
+
+
+def by_image(values: Tensor, images: int) -> Tensor:
+    """Return the mean over the pairs of each image, (n, ...), of values (pairs * n, ...)."""
+    return values.unflatten(0, (-1, images)).mean(0)
 
 
 def interval(values: Tensor) -> Interval:
