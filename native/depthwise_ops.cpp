@@ -170,7 +170,8 @@ Op make_op(const DepthwisePath* path, std::uint32_t version) {
 
 }  // namespace
 
-// Where it was measured to be faster than ONNX Runtime's own in every layer: on x86-64. See docs/performance.md.
+// Where it was measured to be faster than ONNX Runtime's own in every layer: on x86-64. NEON was counted, and has more
+// instructions in some layers; see docs/performance.md.
 const OrtCustomOp* depthwise_op(const Path& path, bool asked, std::uint32_t version) {
 #if defined(LEANTTA_AVX512)
   static const Op vnni = make_op(&kAvx512VnniDepthwise, version), avx512 = make_op(&kAvx512Depthwise, version);
