@@ -4,7 +4,7 @@
 
 Every layer of MobileNetV2 at 32 pixels and of EfficientNet-Lite0 at 224 is a session of equal nodes beside
 one another, in one thread. The two take turns, and every raw value is kept. Their bytes are compared first.
-All layers are measured, then all of them again and again, so that a moment of other work meets a part of each.
+All layers are measured, then all of them again, so that a moment of other work meets a part of each.
 """
 
 import argparse

@@ -80,7 +80,8 @@ def test_the_kernel_runs_it_in_one_node() -> None:
     assert register(options)
     node = Node(SHIFT_OF_DISTANCES, (*CONSTANTS, "d0"), ("distances", "shift"), {}, "end", LOCAL)
     tensors = dict.fromkeys(("d0", "distances", "shift"), Tensor(FLOATS, None))
-    graph = Graph((node,), {name: np.ones(1, np.float32) for name in CONSTANTS}, tensors, ("d0",), node.outputs)
+    ones = {name: np.ones(1, np.float32) for name in CONSTANTS}
+    graph = Graph((node,), ones, tensors, ("d0",), node.outputs)
     without_body = write_graph(graph, "end").SerializeToString()
     session = ort.InferenceSession(without_body, options, providers=["CPUExecutionProvider"])
     assert session.run(["shift"], {"d0": np.full((1, 1), 3, np.float32)})[0] == 2
