@@ -288,10 +288,37 @@ def test_the_tables_of_the_benchmark_are_made_from_records(model):
     assert printed("-m", "leantta", "bench", "--show", path, "--markdown") in PERFORMANCE
 
 
+@pytest.mark.parametrize("machine", ["", "_avx2", "_avx512"])
 @pytest.mark.parametrize("model", BENCHED)
-def test_the_tables_of_the_default_files_are_made_from_records(model):
-    path = CHECKOUT / "results" / f"bench_default_{model}.json"
+def test_the_tables_of_the_default_files_are_made_from_records(model, machine):
+    path = CHECKOUT / "results" / f"bench_default_{model}{machine}.json"
     assert printed("-m", "leantta", "bench", "--show", path, "--markdown") in PERFORMANCE
+
+
+@pytest.mark.parametrize(
+    ("label", "machine", "other", "figure"),
+    [
+        ("adapting, against nothing adapting; Zen 5, AVX-512 VNNI", "_avx512", "{}_none.onnx", "ratio"),
+        ("the same; Zen 3, AVX2", "", "{}_none.onnx", "ratio"),
+        (
+            "adapting, against ONNX Runtime's own int8 that does not adapt; Zen 5",
+            "_avx512",
+            "onnxruntime-int8",
+            "ratio",
+        ),
+        ("peak memory, against nothing adapting; Zen 5", "_avx512", "{}_none.onnx", "peak_rss_bytes"),
+    ],
+)
+def test_the_goals_of_the_default_files_are_compared_with_records(label, machine, other, figure):
+    cells = []
+    for model in BENCHED:
+        record = read_bench(CHECKOUT / "results" / f"bench_default_{model}{machine}.json")
+        rows = {row.name: getattr(row, figure) for row in figures_of(record)}
+        own, compared = (
+            getattr(v, "value", v) for v in (rows[f"{model}_default.onnx"], rows[other.format(model)])
+        )
+        cells.append(f"{own / compared:.3f}")
+    assert re.search(rf"\| {re.escape(label)} \| [^|]+ \| {' [|] '.join(cells)} \|", PERFORMANCE), label
 
 
 @pytest.mark.parametrize("name", ["fusion_resnet18", "fusion_mobilenet_v2", "scaling"])
