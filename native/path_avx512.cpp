@@ -203,8 +203,9 @@ void apply_block(const std::uint8_t* x, const std::uint8_t* r, std::uint8_t* y, 
   };
   for (std::size_t i = 0; i < rows * stride; i += stride) {
     const __m512i these = bytes(x + i), those = kResidual ? bytes(r + i) : these;
-    const __m512i v = _mm512_max_epi32(whole<kResidual, kHardSwish>(these, those, g, h, form), _mm512_setzero_si512());
-    _mm_mask_storeu_epi8(y + i, lanes, _mm_xor_si128(_mm512_cvtusepi32_epi8(v), flip));
+    const __m512i v = whole<kResidual, kHardSwish>(these, those, g, h, form);
+    const __m128i packed = _mm512_cvtusepi32_epi8(_mm512_max_epi32(v, _mm512_setzero_si512()));
+    _mm_mask_storeu_epi8(y + i, lanes, _mm_xor_si128(packed, flip));
   }
 }
 
