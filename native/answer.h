@@ -2,8 +2,6 @@
 // fixed orders, as in channels.h.
 #pragma once
 
-#include <cstring>
-
 #include "channels.h"
 
 namespace leantta {
@@ -30,35 +28,6 @@ inline float blend(const Layer& layer, float* mean, float* excess) {
     excess[c] = 1 + weight * excess[c];
   }
   return distance;
-}
-
-// A vector of this processor. Its lanes never meet, so their number changes no result.
-#if defined(__AVX512F__)
-constexpr std::size_t kWide = 16;
-#elif defined(__AVX__)
-constexpr std::size_t kWide = 8;
-#else
-constexpr std::size_t kWide = 4;
-#endif
-constexpr std::size_t kParts = kLanes / kWide;
-using Wide = float __attribute__((vector_size(kWide * sizeof(float))));
-using Ints = std::int32_t __attribute__((vector_size(kWide * sizeof(float))));
-using Words = std::uint32_t __attribute__((vector_size(kWide * sizeof(float))));
-
-inline Wide load_wide(const float* x) {
-  Wide lanes;
-  std::memcpy(&lanes, x, sizeof lanes);
-  return lanes;
-}
-
-inline void store(float* x, const Wide& lanes) { std::memcpy(x, &lanes, sizeof lanes); }
-
-// The same bits as another type.
-template <typename To, typename From>
-inline To as(const From& from) {
-  To to;
-  std::memcpy(&to, &from, sizeof to);
-  return to;
 }
 
 // The logarithm of x, clipped to +-4, within 2e-7.

@@ -29,20 +29,67 @@ inline float total(const Half& front, const Half& back) {
   return part[0];
 }
 
+// A vector of this processor. Its lanes never meet, so their number changes no result.
+#if defined(__AVX512F__)
+constexpr std::size_t kWide = 16;
+#elif defined(__AVX__)
+constexpr std::size_t kWide = 8;
+#else
+constexpr std::size_t kWide = 4;
+#endif
+constexpr std::size_t kParts = kLanes / kWide;
+using Wide = float __attribute__((vector_size(kWide * sizeof(float))));
+using Ints = std::int32_t __attribute__((vector_size(kWide * sizeof(float))));
+using Words = std::uint32_t __attribute__((vector_size(kWide * sizeof(float))));
+
+inline Wide load_wide(const float* x) {
+  Wide lanes;
+  std::memcpy(&lanes, x, sizeof lanes);
+  return lanes;
+}
+
+inline void store(float* x, const Wide& lanes) { std::memcpy(x, &lanes, sizeof lanes); }
+
+// The same bits as another type.
+template <typename To, typename From>
+inline To as(const From& from) {
+  To to;
+  std::memcpy(&to, &from, sizeof to);
+  return to;
+}
+
+// The same for doubles: half as many lanes.
+constexpr std::size_t kDoubles = kWide / 2;
+using Doubles = double __attribute__((vector_size(kDoubles * sizeof(double))));
+
+template <typename From>
+inline Doubles as_doubles(const From* x) {
+  From values __attribute__((vector_size(kDoubles * sizeof(From))));
+  std::memcpy(&values, x, sizeof values);
+  return __builtin_convertvector(values, Doubles);
+}
+
 template <typename Total>
 inline void shift(const Layer& layer, double count, const Total* sum, const Total* square, float* mean,
                   float* excess) {
+  using Floats = float __attribute__((vector_size(kDoubles * sizeof(float))));
+  using Masks = std::int32_t __attribute__((vector_size(kDoubles * sizeof(float))));
   const double each = 1 / count;
-  const float *ratio = layer.ratio, *scales = layer.u_scale, *zeros = layer.u_zero;
-  for (std::size_t c = 0; c < padded(layer.channels); ++c) {
-    const double s = sum[c], q = square[c], scale = scales[c], zero = zeros[c];
-    const double unit = scale * scale * each * each;
-    const bool alive = ratio[c] != 0;  // a dead channel has no shift
-    mean[c] = alive ? static_cast<float>((s * each - zero) * scale) : 0;
-    const double spread = count * q - s * s;  // exact up to 370,000 rows, so that nothing cancels
-    excess[c] = alive ? static_cast<float>(spread * unit) - ratio[c] : 0;
+  const std::size_t width = padded(layer.channels);
+  for (std::size_t c = 0; c < width; c += kDoubles) {
+    const Doubles s = as_doubles(sum + c), q = as_doubles(square + c), scale = as_doubles(layer.u_scale + c);
+    const Doubles middle = (s * each - as_doubles(layer.u_zero + c)) * scale;
+    const Doubles spread = count * q - s * s;  // exact up to 370,000 rows, so that nothing cancels
+    const Doubles var = spread * (scale * scale * each * each);
+    Floats ratio;
+    std::memcpy(&ratio, layer.ratio + c, sizeof ratio);
+    const Masks alive = ratio != 0;  // a dead channel has no shift
+    const Masks means = as<Masks>(__builtin_convertvector(middle, Floats)) & alive;
+    const Masks gaps = as<Masks>(__builtin_convertvector(var, Floats) - ratio) & alive;
+    std::memcpy(mean + c, &means, sizeof means);
+    std::memcpy(excess + c, &gaps, sizeof gaps);
   }
-  for (std::size_t c = layer.channels; c < padded(layer.channels); ++c) mean[c] = excess[c] = 0;  // of nothing
+  for (std::size_t c = layer.channels; c < width; ++c) mean[c] = excess[c] = 0;  // of nothing
 }
 
 // A value that stays in 31 bits times a byte, and is 0 where it is not a number.

@@ -13,6 +13,7 @@
 #include "kernel.h"
 #include "node_constants.h"
 #include "ort_abi.h"
+#include "shift_ops.h"
 
 #define LEANTTA_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -239,6 +240,7 @@ LEANTTA_EXPORT OrtStatus* RegisterCustomOps(OrtSessionOptions* options, const Or
     const std::uint32_t version = base->GetApi(kInplaceApi) ? kInplaceApi : kOldestApi;
     for (const Op& op : ops_of(path, version))
       if (OrtStatus* status = api.add_op(made, &op)) return status;
+    if (OrtStatus* status = api.add_op(made, shift_op(version))) return status;
     if (const OrtCustomOp* depthwise = depthwise_op(*path, asked, version))
       if (OrtStatus* status = api.add_op(made, depthwise)) return status;
     domain = made;

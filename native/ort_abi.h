@@ -22,7 +22,7 @@ constexpr std::uint32_t kInplaceApi = 18;  // the first that asks GetMayInplace
 
 enum ElementType : int { kUndefined = 0, kFloat = 1, kUint8 = 2, kInt8 = 3, kInt32 = 6, kInt64 = 7 };
 enum ErrorCode : int { kFail = 1, kInvalidArgument = 2, kNotImplemented = 9 };
-enum Characteristic : int { kRequired = 0, kOptional = 1 };
+enum Characteristic : int { kRequired = 0, kOptional = 1, kVariadic = 2 };
 
 }  // namespace leantta
 
@@ -136,6 +136,10 @@ class Api {
   OrtStatus* attribute(const OrtKernelInfo* info, const char* name, std::int64_t* values, std::size_t* count) const {
     return call<OrtStatus* (*)(const OrtKernelInfo*, const char*, std::int64_t*, std::size_t*)>(163)(info, name, values,
                                                                                                      count);
+  }
+  // KernelInfo_GetInputCount
+  OrtStatus* input_count(const OrtKernelInfo* info, std::size_t* count) const {
+    return call<OrtStatus* (*)(const OrtKernelInfo*, std::size_t*)>(230)(info, count);
   }
   // KernelInfoGetConstantInput_tensor
   OrtStatus* constant_input(const OrtKernelInfo* info, std::size_t index, int* is_constant,

@@ -288,10 +288,37 @@ def test_the_tables_of_the_benchmark_are_made_from_records(model):
     assert printed("-m", "leantta", "bench", "--show", path, "--markdown") in PERFORMANCE
 
 
+@pytest.mark.parametrize("machine", ["", "_avx2", "_avx512"])
 @pytest.mark.parametrize("model", BENCHED)
-def test_the_tables_of_the_default_files_are_made_from_records(model):
-    path = CHECKOUT / "results" / f"bench_default_{model}.json"
+def test_the_tables_of_the_default_files_are_made_from_records(model, machine):
+    path = CHECKOUT / "results" / f"bench_default_{model}{machine}.json"
     assert printed("-m", "leantta", "bench", "--show", path, "--markdown") in PERFORMANCE
+
+
+@pytest.mark.parametrize(
+    ("label", "machine", "other", "figure"),
+    [
+        ("adapting, against nothing adapting; Zen 5, AVX-512 VNNI", "_avx512", "{}_none.onnx", "ratio"),
+        ("the same; Zen 3, AVX2", "", "{}_none.onnx", "ratio"),
+        (
+            "adapting, against ONNX Runtime's own int8 that does not adapt; Zen 5",
+            "_avx512",
+            "onnxruntime-int8",
+            "ratio",
+        ),
+        ("peak memory, against nothing adapting; Zen 5", "_avx512", "{}_none.onnx", "peak_rss_bytes"),
+    ],
+)
+def test_the_goals_of_the_default_files_are_compared_with_records(label, machine, other, figure):
+    cells = []
+    for model in BENCHED:
+        record = read_bench(CHECKOUT / "results" / f"bench_default_{model}{machine}.json")
+        rows = {row.name: getattr(row, figure) for row in figures_of(record)}
+        own, compared = (
+            getattr(v, "value", v) for v in (rows[f"{model}_default.onnx"], rows[other.format(model)])
+        )
+        cells.append(f"{own / compared:.3f}")
+    assert re.search(rf"\| {re.escape(label)} \| [^|]+ \| {' [|] '.join(cells)} \|", PERFORMANCE), label
 
 
 @pytest.mark.parametrize("name", ["fusion_resnet18", "fusion_mobilenet_v2", "scaling"])
@@ -358,11 +385,16 @@ def test_what_was_tried_is_in_a_record():
         assert f"| {kind} | {median(values):.2f} |" in PERFORMANCE
 
 
-def test_the_depthwise_kernel_was_faster_in_every_layer_of_its_record():
-    record = json.loads((CHECKOUT / "results" / "depthwise_cost.json").read_text())
-    assert as_shown(record["command"]) in PERFORMANCE
-    for row in record["layers"]:
-        ratio = median([a / b for a, b in zip(row["us"]["ours"], row["us"]["onnxruntime"], strict=True)])
-        assert ratio < 1
+def test_the_depthwise_kernel_was_faster_in_every_layer_of_its_records():
+    names = {"avx2": "", "avx512": "_avx512", "avx512_vnni": "_avx512_vnni"}
+    files = (CHECKOUT / "results" / f"depthwise_cost{end}.json" for end in names.values())
+    records = [json.loads(path.read_text()) for path in files]
+    assert [record["kernel"] for record in records] == [f"native ({path})" for path in names]
+    assert all(as_shown(record["command"]) in PERFORMANCE for record in records)
+    for rows in zip(*(record["layers"] for record in records), strict=True):
+        each = [zip(row["us"]["ours"], row["us"]["onnxruntime"], strict=True) for row in rows]
+        ratios = [median([a / b for a, b in pairs]) for pairs in each]
+        assert max(ratios) < 1
+        row, cells = rows[0], " | ".join(f"{ratio:.2f}" for ratio in ratios)
         size, kernel = f"{row['side']} x {row['side']} x {row['channels']}", row["kernel"]
-        assert f"| {size} | {kernel} x {kernel} / {row['stride']} | {ratio:.2f} |" in PERFORMANCE
+        assert f"| {size} | {kernel} x {kernel} / {row['stride']} | {cells} |" in PERFORMANCE

@@ -16,6 +16,7 @@
 #include <simde/x86/avx512/dpwssd.h>
 #include <simde/x86/avx512/extract.h>
 #include <simde/x86/avx512/fmadd.h>
+#include <simde/x86/avx512/loadu.h>
 #include <simde/x86/avx512/madd.h>
 #include <simde/x86/avx512/max.h>
 #include <simde/x86/avx512/min.h>
@@ -25,8 +26,10 @@
 #include <simde/x86/avx512/set1.h>
 #include <simde/x86/avx512/setr.h>
 #include <simde/x86/avx512/setzero.h>
+#include <simde/x86/avx512/storeu.h>
 #include <simde/x86/avx512/unpackhi.h>
 #include <simde/x86/avx512/unpacklo.h>
+#include <simde/x86/avx512/xor.h>
 
 #undef _mm512_madd_epi16  // its alias takes four arguments there
 #define _mm512_madd_epi16 simde_mm512_madd_epi16
@@ -138,6 +141,45 @@ LEANTTA_EMULATE __m128i emulated_mm512_cvtusepi32_epi8(__m512i values) {  // uns
 LEANTTA_EMULATE __m512i emulated_mm512_packs_epi32(__m512i a, __m512i b) {
   return leantta_emulated::both_halves(a, b, [](__m256i x, __m256i y) { return _mm256_packs_epi32(x, y); });
 }
+LEANTTA_EMULATE __m512i emulated_mm512_packus_epi16(__m512i a, __m512i b) {
+  return leantta_emulated::both_halves(a, b, [](__m256i x, __m256i y) { return _mm256_packus_epi16(x, y); });
+}
+LEANTTA_EMULATE __m512i emulated_mm512_unpacklo_epi8(__m512i a, __m512i b) {
+  return leantta_emulated::both_halves(a, b, [](__m256i x, __m256i y) { return _mm256_unpacklo_epi8(x, y); });
+}
+LEANTTA_EMULATE __m512i emulated_mm512_unpackhi_epi8(__m512i a, __m512i b) {
+  return leantta_emulated::both_halves(a, b, [](__m256i x, __m256i y) { return _mm256_unpackhi_epi8(x, y); });
+}
+LEANTTA_EMULATE __m512i emulated_mm512_maddubs_epi16(__m512i a, __m512i b) {
+  return leantta_emulated::both_halves(a, b, [](__m256i x, __m256i y) { return _mm256_maddubs_epi16(x, y); });
+}
+LEANTTA_EMULATE __m512i emulated_mm512_shuffle_epi8(__m512i a, __m512i b) {
+  return leantta_emulated::both_halves(a, b, [](__m256i x, __m256i y) { return _mm256_shuffle_epi8(x, y); });
+}
+LEANTTA_EMULATE __m512i emulated_mm512_shuffle_i32x4(__m512i a, __m512i b, unsigned lanes) {
+  __m128i from[2][4], to[4];
+  std::memcpy(from[0], &a, sizeof a);
+  std::memcpy(from[1], &b, sizeof b);
+  for (std::size_t i = 0; i < 4; ++i) to[i] = from[i / 2][lanes >> (2 * i) & 3];
+  __m512i vector;
+  std::memcpy(&vector, to, sizeof vector);
+  return vector;
+}
+LEANTTA_EMULATE __m512i emulated_mm512_broadcast_i32x4(__m128i lane) {
+  const __m256i both = _mm256_broadcastsi128_si256(lane);
+  return leantta_emulated::halves(both, both, [](__m256i part) { return part; });
+}
+LEANTTA_EMULATE __m512i emulated_mm512_inserti32x4(__m512i vector, __m128i lane, std::size_t which) {
+  std::memcpy(reinterpret_cast<char*>(&vector) + which * sizeof lane, &lane, sizeof lane);
+  return vector;
+}
+LEANTTA_EMULATE __m512i emulated_mm512_inserti64x4(__m512i vector, __m256i part, std::size_t which) {
+  std::memcpy(reinterpret_cast<char*>(&vector) + which * sizeof part, &part, sizeof part);
+  return vector;
+}
+LEANTTA_EMULATE __m128i emulated_mm512_extracti32x4_epi32(__m512i vector, std::size_t which) {
+  return leantta_emulated::half<__m128i>(vector, which);
+}
 LEANTTA_EMULATE __m512i emulated_mm512_adds_epi16(__m512i a, __m512i b) {
   return leantta_emulated::both_halves(a, b, [](__m256i x, __m256i y) { return _mm256_adds_epi16(x, y); });
 }
@@ -177,3 +219,23 @@ LEANTTA_EMULATE __m256i emulated_mm512_cvtusepi16_epi8(__m512i values) {  // uns
 #undef _mm512_max_epi16
 #define _mm512_max_epi16 emulated_mm512_max_epi16
 #define _mm512_cvtusepi16_epi8 emulated_mm512_cvtusepi16_epi8
+#undef _mm512_packus_epi16
+#define _mm512_packus_epi16 emulated_mm512_packus_epi16
+#undef _mm512_unpacklo_epi8
+#define _mm512_unpacklo_epi8 emulated_mm512_unpacklo_epi8
+#undef _mm512_unpackhi_epi8
+#define _mm512_unpackhi_epi8 emulated_mm512_unpackhi_epi8
+#undef _mm512_maddubs_epi16
+#define _mm512_maddubs_epi16 emulated_mm512_maddubs_epi16
+#undef _mm512_shuffle_epi8
+#define _mm512_shuffle_epi8 emulated_mm512_shuffle_epi8
+#undef _mm512_shuffle_i32x4
+#define _mm512_shuffle_i32x4 emulated_mm512_shuffle_i32x4
+#undef _mm512_broadcast_i32x4
+#define _mm512_broadcast_i32x4 emulated_mm512_broadcast_i32x4
+#undef _mm512_inserti32x4
+#define _mm512_inserti32x4 emulated_mm512_inserti32x4
+#undef _mm512_inserti64x4
+#define _mm512_inserti64x4 emulated_mm512_inserti64x4
+#undef _mm512_extracti32x4_epi32
+#define _mm512_extracti32x4_epi32 emulated_mm512_extracti32x4_epi32

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from leantta.gates.gate import Gate
 from leantta.graph.inline import shown_distance
-from leantta.graph.ir import BATCH, Array, Graph, Node, Tensor
+from leantta.graph.ir import BATCH, LOCAL, Array, Graph, Node, Tensor
+from leantta.graph.shift import SHIFT_OF_DISTANCES
 
 DISTANCE, SHIFT, RAW = "distance", "shift", "mahalanobis"
 QUANTILE = 0.99
@@ -64,18 +65,16 @@ def with_heads(graph: Graph, gate: Gate, scale: ShiftScale) -> Graph:
         "shift/unit": np.asarray([1 / (layers * usual * room) for usual in scale.usual], np.float32),
         "shift/middle": np.asarray(scale.middle / room, np.float32),
     }
-    nodes = [
-        Node("MatMul", (RAW, "shift/unit"), ("shift/total",), {}, "shift/total"),
-        Node("Sub", ("shift/total", "shift/middle"), ("shift/signed",), {}, "shift/signed"),
-        Node("Relu", ("shift/signed",), (SHIFT,), {}, SHIFT),
-    ]
-    tensors = dict.fromkeys((SHIFT, "shift/total", "shift/signed"), one_each)
+    (joined,) = (node for node in graph.nodes if RAW in node.outputs)
     shown, more = shown_distance(gate, RAW, DISTANCE)
-    tensors |= {node.outputs[0]: row for node in shown}
+    if [node.op for node in shown] == ["Identity"]:  # as they are
+        shown = []
+    outputs = (RAW if shown else DISTANCE, SHIFT)
+    ending = Node(SHIFT_OF_DISTANCES, (*constants, *joined.inputs), outputs, {}, SHIFT, LOCAL)
     return Graph(
-        (*graph.nodes, *nodes, *shown),
+        (*(node for node in graph.nodes if node is not joined), ending, *shown),
         {**graph.constants, **constants, **more},
-        {**graph.tensors, **tensors},
+        {**graph.tensors, SHIFT: one_each, DISTANCE: row, **{node.outputs[0]: row for node in shown}},
         graph.inputs,
         (graph.outputs[0], DISTANCE, SHIFT),
     )

@@ -2,7 +2,7 @@
 
     QLinearDepthwise    bytes in and out: (n, positions..., c)
 
-It has the inputs and attributes of ONNX Runtime's QLinearConv, and its body is that operator. With AVX2
+It has the inputs and attributes of ONNX Runtime's QLinearConv, and its body is that operator. On x86-64
 `native/` has a kernel of this name that gives the same bytes in less time, where `is_fast` tells so.
 """
 

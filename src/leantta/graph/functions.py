@@ -33,6 +33,7 @@ from leantta.gates.gate import Gate, Operator
 from leantta.gates.table import GATES
 from leantta.graph import depthwise
 from leantta.graph.ir import LOCAL, OPSET, Array, Node
+from leantta.graph.shift import CONSTANTS, SHIFT_OF_DISTANCES, shift_function
 
 _OPEN_FLOAT = """
     {mean} = ReduceMean (u, positions)
@@ -219,7 +220,7 @@ def int8_constants(shape: Sequence[int], values: Sequence[Array]) -> list[Array]
 
 def is_norm(node: Node) -> bool:
     """Tell whether the node is an adaptive normalization."""
-    return node.domain == LOCAL and node.op != depthwise.DEPTHWISE
+    return node.domain == LOCAL and node.op not in (depthwise.DEPTHWISE, SHIFT_OF_DISTANCES)
 
 
 def distances(nodes: Sequence[Node]) -> tuple[str, ...]:
@@ -242,6 +243,8 @@ def function_of(node: Node, has_dead: bool) -> onnx.FunctionProto:
     """Return the function that a node of ours calls; with or without dead channels."""
     if node.op == depthwise.DEPTHWISE:
         return depthwise.FUNCTION
+    if node.op == SHIFT_OF_DISTANCES:
+        return shift_function(len(node.inputs) - len(CONSTANTS))
     return functions_of(node.gate or _GATE_OF[node.op], has_dead=has_dead)[node.op]
 
 

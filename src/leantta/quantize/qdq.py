@@ -11,7 +11,7 @@ import numpy as np
 
 from leantta.graph.functions import distances, is_norm, kind_of
 from leantta.graph.inline import inline
-from leantta.graph.ir import Array, Graph, Node, Tensor
+from leantta.graph.ir import LOCAL, Array, Graph, Node, Tensor
 from leantta.quantize.calibrate import Ranges
 from leantta.quantize.lowering import (
     BYTES,
@@ -68,11 +68,11 @@ def write_qdq(graph: Graph, ranges: Ranges) -> Int8Graph:
 
 
 def inlined(graph: Graph) -> Graph:
-    """Return the graph with each adaptive normalization as a group of standard operators named after it."""
+    """Return the graph with each node of ours as a group of standard operators named after it."""
     nodes: list[Node] = []
     constants: dict[str, Array] = dict(graph.constants)
     for node in graph.nodes:
-        inner, values = inline(node, graph.constants) if is_norm(node) else ([node], {})
+        inner, values = inline(node, graph.constants) if node.domain == LOCAL else ([node], {})
         nodes += inner
         constants |= values
     return replace(graph, nodes=tuple(nodes), constants=constants)
