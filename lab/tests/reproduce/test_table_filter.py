@@ -10,6 +10,7 @@ from leantta.disturbances.corruptions.names import NAMES
 from leantta.disturbances.library.tables import LIBRARIES
 from leantta.streams.builders import abrupt
 from leantta.tables import Table
+from leantta_lab.reproduce import filter_fits
 from leantta_lab.reproduce import table_filter as table
 from leantta_lab.reproduce.torch_probe import Probe
 from reproduce.figure_setting import run_all, setting_in
@@ -22,12 +23,12 @@ def test_each_kind_has_its_corruptions_and_each_corruption_one_kind() -> None:
 
 @pytest.mark.slow
 def test_fits_are_measured_one_by_one(tmp_path: Path, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(table.IMAGES, "quick", 30)
-    monkeypatch.setitem(table.COUNTS, "quick", ())
-    monkeypatch.setitem(table.CLEAN_IMAGES, "quick", 20)
+    monkeypatch.setitem(filter_fits.IMAGES, "quick", 30)
+    monkeypatch.setitem(filter_fits.COUNTS, "quick", ())
+    monkeypatch.setitem(filter_fits.CLEAN_IMAGES, "quick", 20)
     setting = setting_in(tmp_path, sample)
-    sheet = table.sheet_of("quick")
-    assert sheet.keys == ("none", "paper", "filter", "without noise")
+    sheet = filter_fits.sheet_of("quick")
+    assert sheet.keys == ("none", "paper", "filter", "first 1", "without noise")
     sheet.begin(setting).add("filter", made_up(95, 20))  # it is there already
     run_all(table.jobs(setting), setting)
     values = sheet.shown(setting)
@@ -44,8 +45,8 @@ def made_up(right: int, clean: int) -> dict[str, Any]:
     """Return a value of 95 shifted images, the first so many right, and of 20 clean ones."""
     marks = np.arange(95) < right
     return {
-        "shifted": {name: table._packed(marks[5 * i : 5 * i + 5]) for i, name in enumerate(NAMES)},
-        "clean": table._packed(np.arange(20) < clean),
+        "shifted": {name: filter_fits.packed(marks[5 * i : 5 * i + 5]) for i, name in enumerate(NAMES)},
+        "clean": filter_fits.packed(np.arange(20) < clean),
         "layers": 3,
         "expected_gain_known": [0.05, 0.01],
         "expected_gain_unknown": [0.02, 0.01],
@@ -55,19 +56,24 @@ def made_up(right: int, clean: int) -> dict[str, Any]:
 
 def test_a_page_of_known_values(tmp_path: Path, sample: Path) -> None:
     setting = setting_in(tmp_path, sample)
-    notebook = table.sheet_of("quick").begin(setting)
+    notebook = filter_fits.sheet_of("quick").begin(setting)
     for key, right, clean in (("none", 57, 19), ("paper", 60, 19), ("filter", 76, 18), ("50 images", 57, 19)):
         notebook.add(key, made_up(right, clean))
+    notebook.add("first 1", {**made_up(66, 19), "layers": 1})
     page = table.page(setting)
     assert page.lacking == ["resnet18 cifar10, without noise: not measured yet"]
-    kinds, counts, promises = (part for part in page.parts if isinstance(part, Table))
+    kinds, counts, layers, promises = (part for part in page.parts if isinstance(part, Table))
+    assert [row[0] for row in layers.rows] == ["0", "1", "3"]
+    assert layers.rows[1][1].startswith("+9.5 [")  # 66 - 57 of 95
+    assert layers.rows[2][1:3] == counts.rows[1][2:]
+    assert {row[3:] for row in layers.rows} == {("-", "-")}  # no times
     few, usual = counts.rows
     assert few[:2] == ("50", "3")
     assert usual[2].startswith("+20.0 [")  # 76 - 57 of 95
     assert usual[3].startswith("-5.0 [")  # one of 20
     [promised] = promises.rows
     assert promised[:4] == ("resnet18 cifar10", "3", "+5.0 [+4.0, +6.0]", "+2.0 [+1.0, +3.0]")
-    assert promised[4:] == (usual[2], "-0.3 [-0.4, -0.2]", usual[3])
+    assert promised[4:] == (usual[2], "-0.3 [-0.4, -0.2]", usual[3], "-")
     [noise] = kinds.rows
     assert noise[0] == "noise"
     assert noise[5:] == ("-", "-", "-")

@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from leantta.errors import RecordError
 from leantta.evaluate.intervals import Interval, paired_share, wilson
@@ -112,6 +113,17 @@ def weighted_f1(labels: Integers, predictions: Integers) -> float:
     both = support + np.bincount(predictions, minlength=count)
     f1 = 2 * right / np.maximum(both, 1)
     return float((f1 * support).sum() / support.sum())
+
+
+def area_under_curve(low: npt.NDArray[np.float64], high: npt.NDArray[np.float64]) -> float:
+    """Return how often one of `high` is larger than one of `low`; ties count half (the area under the ROC).
+
+    >>> area_under_curve(np.array([0.0, 1.0]), np.array([1.0, 2.0]))
+    0.875
+    """
+    ordered = np.sort(low)
+    below = np.searchsorted(ordered, high, side="left") + np.searchsorted(ordered, high, side="right")
+    return float(below.mean() / (2 * len(low)))
 
 
 def _kept(record: Record, keep: Keep) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -45,6 +45,16 @@ def shift_scale(raw: npt.NDArray[np.float32]) -> ShiftScale:
     return ShiftScale(tuple(float(value) for value in usual), middle, max(limit, middle + LEAST))
 
 
+def shift_of(raw: npt.NDArray[np.float32], scale: ShiftScale) -> npt.NDArray[np.float64]:
+    """Return the shift of inputs, (n,), from the raw distances (n, layers), as a file computes it.
+
+    >>> shift_of(np.float32([[1], [2], [3]]), ShiftScale((1.0,), 1.0, 2.0)).tolist()
+    [0.0, 1.0, 2.0]
+    """
+    each = (raw / np.asarray(scale.usual)).mean(axis=1)
+    return np.asarray(np.maximum(0, each - scale.middle) / (scale.limit - scale.middle), np.float64)
+
+
 def with_raw_distances(graph: Graph) -> Graph:
     """Return the graph with the layers' raw distances as one output (n, layers) instead of one each."""
     logits, *distances = graph.outputs

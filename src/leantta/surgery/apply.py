@@ -125,9 +125,15 @@ def fit(
         None if field is None else batches_of(field),
     )
     gate, constants, report = asked.gate.fit(source)
-    rows = tuple(_left_out(row) if _is_left_out(row, gate, constants) else row for row in plan.rows)
     found = replace(asked, gate=gate, memory=asked.memory if gate.remembers else None)
-    return replace(plan, rows=rows, adaptation=found, constants=constants, report=report)
+    return narrowed(replace(plan, adaptation=found, report=report), constants)
+
+
+def narrowed(plan: Plan, constants: Constants) -> Plan:
+    """Return a fitted plan with these constants; layers that its gate has none for do not adapt."""
+    gate = plan.adaptation.gate
+    rows = tuple(_left_out(row) if _is_left_out(row, gate, constants) else row for row in plan.rows)
+    return replace(plan, rows=rows, constants=constants)
 
 
 def _check_field(gate: Gate, field: object) -> None:

@@ -1,134 +1,46 @@
 """The shift filter by what it was fitted on: without a kind of disturbance, and with few or many images.
 
-What fitting expects by itself stands beside what came.
+What fitting expects by itself stands beside what came, and what each adapting layer brings beside its time.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from leantta.errors import MissingFileError
 from leantta.evaluate.intervals import Interval, paired_share
+from leantta.measure.record import read_bench
+from leantta.measure.results import Figures, figures_of
 from leantta.tables import MISSING, Table
-from leantta_lab.reproduce.measurement import Sheet, Values, sheet_jobs
+from leantta_lab.reproduce.filter_fits import (
+    ALSO,
+    COUNTS,
+    FIRST,
+    IMAGES,
+    KINDS,
+    NEAR,
+    NONE,
+    PAPER,
+    PER_CELL,
+    SEED,
+    STUDIED,
+    WHOLE,
+    WITHOUT,
+    Right,
+    sheet_of,
+    unpacked,
+)
+from leantta_lab.reproduce.measurement import Values, sheet_jobs
 from leantta_lab.reproduce.target import Job, Page, Scale, Setting, Target
 
-if TYPE_CHECKING:
-    from torch import nn
-
-    from leantta_lab.reproduce.torch_probe import Probe
-
-STUDIED = ("resnet18", "cifar10")
-"""The model and its images that filters are fitted to in every way."""
-
-ALSO: Mapping[Scale, tuple[tuple[str, str], ...]] = {
-    "quick": (),
-    "full": (("mobilenet_v2", "cifar10"), ("resnet18", "cifar100")),
-}
-"""Others that have the usual filter only: does it bring what it promises?"""
-
-NEAR: Mapping[str, tuple[str, ...]] = {
-    "light": ("brightness", "contrast", "fog"),
-    "colour": ("saturate",),
-    "noise": ("gaussian_noise", "shot_noise", "impulse_noise", "speckle_noise"),
-    "blur": ("defocus_blur", "glass_blur", "motion_blur", "zoom_blur", "gaussian_blur"),
-    "digital": ("pixelate", "jpeg_compression"),
-    "cover": ("snow", "frost", "spatter"),
-    "warp": ("elastic_transform",),
-}
-"""The corruptions that are most like each kind of disturbance."""
-
-IMAGES: dict[Scale, int] = {"quick": 250, "full": 1000}
-"""Source images of the filters without a kind."""
-
-COUNTS: dict[Scale, tuple[int, ...]] = {"quick": (50,), "full": (50, 100, 200, 500, 2000, 5000)}
-"""Other numbers of source images."""
-
-KINDS: dict[Scale, tuple[str, ...]] = {"quick": ("noise",), "full": tuple(NEAR)}
-"""Left out, one after another."""
-
-PER_CELL: dict[Scale, int] = {"quick": 1, "full": 50}
-CLEAN_IMAGES: dict[Scale, int] = {"quick": 100, "full": 5000}
-SEED = 0
-NONE, PAPER, WHOLE, WITHOUT = "none", "paper", "filter", "without "
-
-Right = npt.NDArray[np.bool_]
-
-
-def sheet_of(scale: Scale, model: str = STUDIED[0], dataset: str = STUDIED[1]) -> Sheet:
-    """Return the file of all fits to a model."""
-    keys: tuple[str, ...] = (NONE, WHOLE)
-    if (model, dataset) == STUDIED:
-        without, counts = (
-            (f"{WITHOUT}{kind}" for kind in KINDS[scale]),
-            (f"{n} images" for n in COUNTS[scale]),
-        )
-        keys = (NONE, PAPER, WHOLE, *without, *counts)
-    return Sheet(
-        name=f"filter-{model}-{dataset}",
-        job=f"shift filters of {model} {dataset}",
-        model=model,
-        dataset=dataset,
-        settings={
-            "images": IMAGES[scale],
-            "per_cell": PER_CELL[scale],
-            "clean_images": CLEAN_IMAGES[scale],
-            "seed": SEED,
-        },
-        keys=keys,
-        measure=_measure,
-        seconds=len(keys) * (10 + IMAGES[scale] / 4),
-    )
+TIMES = "bench_layers_resnet18.json"
+"""A record of `leantta bench 0_layers.onnx 1_layers.onnx ... --base 0_layers.onnx`, beside the records."""
 
 
 def jobs(setting: Setting) -> list[Job]:
     """Return a job for each model."""
     return sheet_jobs([sheet_of(setting.scale, *each) for each in (STUDIED, *ALSO[setting.scale])], setting)
-
-
-def _measure(probe: "Probe", settings: Mapping[str, Any]) -> Callable[[str], Any]:
-    """Measure which images are decided rightly without a filter, and with one that was fitted so."""
-    from leantta.streams.builders import abrupt, clean
-    from leantta.surgery.apply import adapt, apply
-    from leantta.surgery.plan import Action
-
-    shifted = abrupt(probe.cells, settings["per_cell"], seed=settings["seed"])
-    plain = clean(probe.cells, settings["clean_images"], seed=settings["seed"])
-    corruption = np.array([domain.corruption for domain in shifted.domains])[shifted.domain]
-
-    def judged(model: "nn.Module") -> dict[str, Any]:
-        found = probe.right(model, shifted)
-        by_name = {name: _packed(found[corruption == name]) for name in dict.fromkeys(corruption.tolist())}
-        return {"shifted": by_name, "clean": _packed(probe.right(model, plain))}
-
-    def value(key: str) -> dict[str, Any]:
-        if key == NONE:
-            return judged(probe.model)
-        if key == PAPER:
-            return judged(adapt(probe.model, probe.example, "half", gate="paper"))
-        left_out = key.removeprefix(WITHOUT) if key.startswith(WITHOUT) else None
-        count = int(key.split()[0]) if key.endswith(" images") else settings["images"]
-        fitted = probe.fitted(count, left_out=left_out)
-        report = {} if fitted.report is None else fitted.report.numbers()
-        return {**judged(apply(probe.model, fitted)), "layers": len(fitted.named(Action.ADAPT)), **report}
-
-    return value
-
-
-def _packed(right: Right) -> list[Any]:
-    """Return which are right as a number of them and hexadecimal digits."""
-    return [len(right), np.packbits(right).tobytes().hex()]
-
-
-def _unpacked(packed: Sequence[Any]) -> Right:
-    """Return which are right.
-
-    >>> _unpacked([3, "a0"])
-    array([ True, False,  True])
-    """
-    count, digits = packed
-    return np.unpackbits(np.frombuffer(bytes.fromhex(digits), np.uint8))[:count].astype(bool)
 
 
 def page(setting: Setting) -> Page:
@@ -144,7 +56,13 @@ def page(setting: Setting) -> Page:
     if not {NONE, PAPER, WHOLE} <= set(values[STUDIED]):
         return Page(lacking=lacking)
     whole = {each: found for each, found in values.items() if {NONE, WHOLE} <= set(found)}
-    parts = (_kinds(values[STUDIED], scale), _counts(values[STUDIED], scale), _promises(whole))
+    studied = values[STUDIED]
+    parts = (
+        _kinds(studied, scale),
+        _counts(studied, scale),
+        *_layers(studied, _times(setting)),
+        _promises(whole),
+    )
     return Page(parts=parts, lacking=lacking)
 
 
@@ -200,6 +118,42 @@ def _counts(values: Values, scale: Scale) -> Table:
     )
 
 
+def _layers(values: Values, times: Mapping[int, Figures]) -> list[Table]:
+    """Return what so many layers bring, and what they cost, if it was measured."""
+    rows: list[tuple[str, ...]] = []
+    found = {int(values[key]["layers"]): values[key] for key in values if key.startswith(FIRST)}
+    if not found:
+        return []
+    found[int(values[WHOLE]["layers"])] = values[WHOLE]
+    for count in sorted({0, *found}):
+        gained = _measured(values[NONE], found[count])[1:] if count else (MISSING, MISSING)
+        timed = times.get(count)
+        time = (MISSING, MISSING) if timed is None else (f"{timed.median_ms:.3f}", _ratio(timed.ratio))
+        rows.append((str(count), *gained, *time))
+    table = Table(
+        ("layers that adapt", "shifted", "clean", "int8 file: ms", "times nothing adapting [95 %]"),
+        tuple(rows),
+        (
+            "The first of the layers that the fit chose; points gained over None as above. Time of one "
+            f"prediction, one thread, from {TIMES}.",
+        ),
+    )
+    return [table]
+
+
+def _times(setting: Setting) -> dict[int, Figures]:
+    """Return the times of files by how many layers adapt; the names of their rows begin with that number."""
+    try:
+        record = read_bench(setting.records.parent / TIMES)
+    except MissingFileError:
+        return {}
+    return {int(row.name.partition("_")[0]): row for row in figures_of(record)}
+
+
+def _ratio(interval: Interval) -> str:
+    return "{:.3f} [{:.3f}, {:.3f}]".format(*interval)
+
+
 def _promises(whole: Mapping[tuple[str, str], Values]) -> Table:
     rows = []
     for (model, dataset), values in whole.items():
@@ -207,7 +161,8 @@ def _promises(whole: Mapping[tuple[str, str], Values]) -> Table:
         layers, shifted, clean = _measured(values[NONE], value)
         told = [_expected(value.get(f"expected_{name}"), 1) for name in ("gain_known", "gain_unknown")]
         expected = (*told, shifted, _expected(value.get("expected_cost"), -1), clean)
-        rows.append((f"{model} {dataset}", layers, *expected))
+        area = f"{value['auc']:.3f}" if "auc" in value else MISSING
+        rows.append((f"{model} {dataset}", layers, *expected, area))
     header = (
         "model",
         "layers that adapt",
@@ -216,11 +171,13 @@ def _promises(whole: Mapping[tuple[str, str], Values]) -> Table:
         "shifted: measured",
         "clean: expected",
         "clean: measured",
+        "AUC of shift",
     )
     return Table(
         header,
         tuple(rows),
         (
+            "The AUC says how well `shift` of single images tells severity 5 from clean ones. "
             "Expected is what fitting tells, from source images that it holds back and disturbances of the "
             "library: decisions as on the clean image, and clean accuracy as the model judges it. Measured "
             "is accuracy on the 19 corruptions and on clean test images.",
@@ -230,13 +187,13 @@ def _promises(whole: Mapping[tuple[str, str], Values]) -> Table:
 
 def _measured(none: Mapping[str, Any], value: Mapping[str, Any]) -> tuple[str, str, str]:
     """Return how many layers adapt, and the points gained on shifted and on clean images."""
-    clean = _points(_unpacked(none["clean"]), _unpacked(value["clean"]))
+    clean = _points(unpacked(none["clean"]), unpacked(value["clean"]))
     return str(value["layers"]), _points(_shifted(none), _shifted(value)), clean
 
 
 def _shifted(value: Mapping[str, Any], corruptions: Sequence[str] | None = None) -> Right:
     """Return which shifted images are right, of some or all corruptions."""
-    return np.concatenate([_unpacked(value["shifted"][name]) for name in corruptions or value["shifted"]])
+    return np.concatenate([unpacked(value["shifted"][name]) for name in corruptions or value["shifted"]])
 
 
 def _points(before: Right, after: Right) -> str:

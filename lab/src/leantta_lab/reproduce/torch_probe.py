@@ -14,6 +14,7 @@ from leantta.methods.method import TorchPredictor
 from leantta.modalities.cells import CLEAN, CachedCells
 from leantta.modalities.datasets import dataset_info, generated_cells, load_data, modality_of
 from leantta.models.pretrained import pretrained
+from leantta.nn import watch
 from leantta.streams.stream import Batch, Stream
 from leantta.surgery.adaptation import DEFAULT_LAYERS, Adaptation, Selector
 from leantta.surgery.apply import fit
@@ -61,6 +62,16 @@ class Probe:
         """Return inputs between 0 and 1 as the model takes them."""
         outside = TorchPredictor(nn.Identity(), mean=self.info.mean, std=self.info.std)
         return outside.normalized(inputs)
+
+    def distances(self, model: nn.Module, inputs: Tensor) -> npt.NDArray[np.float32]:
+        """Return how far each adapting layer of a model in this one's place finds inputs, (n, layers)."""
+        parts = []
+        with torch.inference_mode(), watch(model) as readings:
+            for batch in inputs.split(PROBE_BATCH):
+                model(batch)
+                parts.append(torch.stack([reading.distance for reading in readings.values()], 1))
+        found: npt.NDArray[np.float32] = torch.cat(parts).numpy()
+        return found
 
     def outputs(self, model: nn.Module, stream: Stream) -> Iterator[tuple[Batch, Tensor]]:
         """Yield each batch of a stream with what a model in this one's place says of it."""
