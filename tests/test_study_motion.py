@@ -42,7 +42,7 @@ def test_every_stream_runs(study: Study, stream: str) -> None:
     if STREAMS[stream].needs:
         asked = replace(asked, corruption="noise", severity=3)
     none, lean = run_study(asked)
-    assert (none.method, lean.method) == ("none", "leantta:half")
+    assert (none.method, lean.method) == ("none", "leantta:ends")
     assert len(none.labels) == len(lean.labels) > 0
     found = {domain.corruption for domain in none.header.domains}
     assert found <= {"clean", *MOTION_SHIFTS}

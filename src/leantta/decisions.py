@@ -44,21 +44,3 @@ def expected_losses(before: Tensor, after: Tensor) -> Tensor:
     probabilities = before.softmax(1)
     first, then = (scores.argmax(1, keepdim=True) for scores in (before, after))
     return (probabilities.gather(1, first) - probabilities.gather(1, then))[:, 0]
-
-
-def soft_hits(scores: Tensor, first: Tensor) -> Tensor:
-    """Return how far each of the scores (n, ..., classes) decides for the class `first` (n,): from 0 to 1.
-
-        sigmoid(2 m / median |m|)         m: the score of that class less the best other score
-
-    One half is a tie. It counts decisions, as whether the class wins does, but it says more: how clearly it
-    wins or loses, next to what is usual for this model. Probabilities would not do: adapting may leave a model
-    less sure of all that it decides, and right more often.
-
-    >>> soft_hits(torch.tensor([[3.0, 1.0, 0.0], [1.0, 3.0, 0.0]]), torch.tensor([0, 0]))
-    tensor([0.8808, 0.1192])
-    """
-    at = first.view(-1, *[1] * (scores.dim() - 1)).expand(*scores.shape[:-1], 1)
-    others = scores.scatter(-1, at, -torch.inf).amax(-1)
-    margin = scores.gather(-1, at)[..., 0] - others
-    return torch.sigmoid(2 * margin / margin.abs().median().clamp_min(1e-30))

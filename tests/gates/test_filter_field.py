@@ -154,7 +154,7 @@ def test_they_weigh_by_how_much_of_them_is_shift_and_are_never_left_out(place: i
     )
     clean, copies, field = parts["clean"].numpy(), parts["copies"][keep].numpy(), parts["field"].numpy()
     twins = parts["clean"].repeat(2, 1)[keep].numpy()
-    grown = np.clip(copies[:, 4:] - twins[:, 4:], -1, 1)
+    grown = np.clip(copies[:, 4:] - twins[:, 4:], -2, 2)
     asked = np.c_[copies[:, :4] - twins[:, :4] * np.exp(grown / 2), grown]
     in_common = common(field, clean)[1]
     weight = weight_of(field, in_common)

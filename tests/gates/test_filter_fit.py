@@ -13,15 +13,15 @@ from torch import Tensor, nn
 import leantta
 from gates.fitting import fitted, report_of, same
 from gates.striped import CLASSES, Striped, decisions, given, hazy, learn_, pixels
-from leantta.decisions import soft_hits
 from leantta.disturbances.copies import Disturbances
 from leantta.disturbances.library.camera import CAMERA
-from leantta.filtering import search
+from leantta.filtering import judging, search
 from leantta.filtering.images import Images
+from leantta.filtering.judging import Judged
 from leantta.filtering.layer import Candidate
 from leantta.filtering.probe import scores
 from leantta.filtering.report import FilterReport, Interval
-from leantta.filtering.search import CHOOSING, FITTING, PARTS, Filters, Judged, Search, Subject
+from leantta.filtering.search import CHOOSING, FITTING, PARTS, Filters, Search, Subject
 from leantta.gates.filter import FilterGate
 from leantta.gates.paper import PaperGate
 from leantta.nn import AdaptiveNorm
@@ -56,7 +56,8 @@ def test_decisions_come_nearer_to_clean_ones_under_a_shift_that_was_never_shown(
     assert after > before + 0.05
 
 
-def test_layers_that_help_adapt_and_the_others_are_fused(model: Striped, plan: Plan) -> None:
+def test_layers_that_help_adapt_and_the_others_are_fused(model: Striped, camera: Disturbances) -> None:
+    plan = fitted(model, given(pixels(240)), camera)
     kept = plan.named(Action.ADAPT)
     assert 0 < len(kept) < 3
     assert set(kept) == set(plan.constants)
@@ -121,8 +122,9 @@ def test_batches_are_as_good_as_one_tensor(model: Striped, plan: Plan, camera: D
     assert same(again.constants, plan.constants)
 
 
-def test_settings_of_the_gate_reach_the_fit(model: Striped, plan: Plan, camera: Disturbances) -> None:
-    images = given(pixels())
+def test_settings_of_the_gate_reach_the_fit(model: Striped, camera: Disturbances) -> None:
+    images = given(pixels(240))
+    plan = fitted(model, images, camera)
     few = fitted(model, images, camera, gate=FilterGate(rank=3))
     assert {tuple(each["into"].shape) for each in few.constants.values()} == {(32, 3)}
     other = fitted(model, images, camera, gate=FilterGate(seed=1))
@@ -147,16 +149,18 @@ def test_a_layer_that_costs_too_much_stays_as_it_is(camera: Disturbances) -> Non
     assert refused not in {row.adapts for row in report_of(free).layers}
 
 
-def test_the_search_ends_after_layers_that_do_not_help(
+def test_after_layers_that_do_not_help_the_search_goes_on_with_the_last_ones(
     model: Striped, camera: Disturbances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "WORTH_IT", 1)  # nothing is
-    monkeypatch.setattr(search, "PATIENCE", 2)
+    monkeypatch.setattr(judging, "WORTH_IT", 1)  # nothing is
+    monkeypatch.setattr(judging, "SURER", 1000)
+    monkeypatch.setattr(search, "PATIENCE", 1)
+    monkeypatch.setattr(search, "LAST", 1)
     short = fitted(model, given(pixels()), camera)
-    assert [row.name for row in report_of(short).layers] == ["bn1", "bn2"]
+    assert [row.name for row in report_of(short).layers] == ["bn1", "bn3"]
     assert {row.adapts for row in report_of(short).layers} == {"no: does not help"}
     assert report_of(short).untried == 1
-    assert "1 later layers were not tried" in str(short.report)
+    assert "1 other layers were not tried" in str(short.report)
     assert "so nothing adapts" in str(short.report)
     assert short.named(Action.FUSE) == ["bn1", "bn2", "bn3"]
 
@@ -178,8 +182,8 @@ def test_every_copy_is_judged(model: Striped, camera: Disturbances, monkeypatch:
         wanted = decisions(model, group.inputs).repeat(len(group.copies) // len(group.inputs))
         found = scores(model, group.copies)
         assert found is not None
-        soft = soft_hits(found, wanted)[:, None]
-        assert_close(judged.soft.T.reshape(-1, 1), soft, atol=1e-5)
+        trust = found.softmax(1).gather(1, wanted[:, None])
+        assert_close(judged.trust.T.reshape(-1, 1), trust, atol=1e-5)
         assert torch.equal(judged.hit.T.flatten(), (found.argmax(1) == wanted).float())
         assert not one.cost({}, [FITTING, CHOOSING]).any()
 
@@ -208,10 +212,10 @@ def test_filters_that_know_only_what_they_were_shown_are_given_up(
     judged = Search.judged
 
     def worse(self: Search, group: Images, filters: Mapping[str, Candidate]) -> Judged:
-        """Return what is found in the end as if kinds left out decided half as often so."""
+        """Return what is found in the end as if kinds left out lost half of what they have."""
         found = judged(self, group, filters)
         is_new = all(group is not each for each in self.groups)
-        return found._replace(soft=found.soft * torch.tensor([1, 0.5])) if is_new and filters else found
+        return Judged(*(each * torch.tensor([1, 0.5]) for each in found)) if is_new and filters else found
 
     monkeypatch.setattr(Search, "judged", worse)
     assert not fitted(model, given(pixels()), camera).constants

@@ -130,15 +130,23 @@ def test_a_gate_has_its_budget_unless_its_ends_are_told():
     assert gate("leantta:half:calibrated:ceiling=0.8:budget=0.02") == (0.0, 0.8, 0.02)
 
 
-@pytest.mark.parametrize("text", ["leantta", "leantta:half", "leantta:half:filter"])
-def test_the_default_is_the_filter_in_the_first_half(text):
+@pytest.mark.parametrize("text", ["leantta", "leantta:ends", "leantta:ends:filter", "leantta:default"])
+def test_the_default_is_the_filter_at_both_ends(text):
     settings = parse_method(text, Adaptation()).settings(10)
     assert settings == {
-        "layers": "half",
+        "layers": "ends",
         "gate": "FilterGate",
         **FilterGate.default().values(),
         "mixture_variance": False,
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "layers"),
+    [("leantta:paper", "half"), ("leantta:ends:paper", "ends"), ("leantta:filter", "ends")],
+)
+def test_each_gate_has_layers_that_are_usual_for_it(text, layers):
+    assert parse_method(text, Adaptation()).settings(10)["layers"] == layers
 
 
 def test_labels_say_which_layers():

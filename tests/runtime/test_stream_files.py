@@ -46,7 +46,7 @@ def written(
 ) -> Conversion:
     precision, portable = FORMS[form]
     options = FileOptions(precision=precision, portable=portable, memory=memory)
-    return convert(model, pixels(), path, layers="all", gate=FilterGate(), options=options, **GOOD)
+    return convert(model, pixels(240), path, layers="all", gate=FilterGate(), options=options, **GOOD)
 
 
 def remembering(adapted: torch.nn.Module) -> list[AdaptiveNorm]:

@@ -88,7 +88,7 @@ def evaluation(
     Methods:  none             the model as it was trained
               leantta          adapts the layers of --adapt
               leantta:LAYERS   adapts these: all, half, sixteen, 8, ...; then the gate, its fields, memory:
-                               leantta:half:calibrated:floor=0.1, leantta:half:filter:memory (remembers)
+                               leantta:half:calibrated:floor=0.1, leantta:ends:filter:memory (remembers)
               FILE.onnx        what `leantta convert` made; needs no torch
               FILE.onnx:memory its stream mode, if it was converted with --stream
     \b

@@ -51,8 +51,9 @@ adapt = click.option(
     "layers",
     default=DEFAULT_LAYERS,
     show_default=True,
-    help="Which BatchNorms adapt: all, none, half (the first), sixteen (of that half, evenly\n"
-    "apart), a number (the first N), a fraction, or names and globs.",
+    help="Which BatchNorms adapt: all, none, half (the first), ends (and the last four),\n"
+    "sixteen (of that half, evenly apart), a number (the first N), a fraction, or names and\n"
+    "globs. The default is ends for the shift filter, which chooses among them, else half.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines instead of tables.")
 

@@ -3,7 +3,7 @@
 `f0` are the features of the clean image in the unchanged model, `f` those of the same image, disturbed, in
 the model so far. The filter should answer what brings the disturbed image to where the clean one was:
 
-    t_var  = f_var - f0_var                       in [-1, 1]
+    t_var  = f_var - f0_var                       in [-2, 2]
     t_mean = f_mean - f0_mean * exp(t_var / 2)
     A = argmin E |f A - t|^2 + ridge * SUM_j E[f_j^2] |A_j|^2
 
@@ -36,8 +36,8 @@ RIDGES = (0.1, 0.3, 1.0)
 CLEAN = 0.25
 """What clean images weigh in the fit; copies have the rest."""
 
-MOST_ASKED = 1.0
-"""The most that a filter is asked to move the logarithm of a variance; exp of what is more would rule the fit."""
+MOST_ASKED = 2.0
+"""The most that a filter is asked to move the logarithm of a variance; more would rule the squares."""
 
 FIELD = 0.5
 """Of the weight that copies have without them, what field images have if all that they show is shift."""

@@ -12,8 +12,8 @@ from leantta.decisions import joined, scores_of
 from leantta.errors import UnsupportedModelError
 
 MOST_AT_ONCE, VALUES_AT_ONCE = 16, 350_000
-"""Images in a batch, and values in them: with more, maps leave the caches. MobileNetV2 is half as fast with 64
-images of 32 pixels, EfficientNet-Lite0 with 8 of 224."""
+"""Images in a batch, and values in them, at most. Large maps are slow to allocate: MobileNetV2 is half as
+fast with 64 images of 32 pixels, EfficientNet-Lite0 with 8 of 224."""
 
 Hook = Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], None]
 
@@ -44,7 +44,7 @@ def seen_features(
     norms = {name: model.get_submodule(name) for name in layers}
     handles = [norm.register_forward_pre_hook(hook(n, norm), with_kwargs=True) for n, norm in norms.items()]
     with torch.inference_mode():
-        for batch in batches_of(inputs):
+        for batch in in_batches(inputs):
             at_hand = {name: [] for name in layers}
             with suppress(_ReachedError):
                 model(batch)
@@ -55,13 +55,14 @@ def seen_features(
     return {name: torch.cat(parts).clone() for name, parts in found.items()}
 
 
-def batches_of(inputs: Tensor) -> Sequence[Tensor]:
+def in_batches(inputs: Tensor) -> Sequence[Tensor]:
     """Return inputs in batches of a size at which models are quick.
 
-    >>> [len(batch) for batch in batches_of(torch.zeros(6, 3, 224, 224))]
+    >>> [len(batch) for batch in in_batches(torch.zeros(6, 3, 224, 224))]
     [2, 2, 2]
     """
-    return inputs.split(max(1, min(MOST_AT_ONCE, VALUES_AT_ONCE // max(1, inputs[:1].numel()))))
+    size = max(1, min(MOST_AT_ONCE, VALUES_AT_ONCE // max(1, inputs[:1].numel())))
+    return [inputs[start : start + size] for start in range(0, max(1, len(inputs)), size)]
 
 
 def _features(norm: nn.Module, x: Tensor) -> Tensor:
@@ -82,7 +83,7 @@ def scores(model: nn.Module, inputs: Tensor) -> Tensor | None:
         UnsupportedModelError: the model does not run on them.
     """
     with torch.inference_mode():
-        found = joined(_of_batch(model, batch) for batch in batches_of(inputs))
+        found = joined(_of_batch(model, batch) for batch in in_batches(inputs))
     return None if found is None else found.clone()
 
 

@@ -34,7 +34,8 @@ class LayerReport(NamedTuple):
     channels: int
     explained: tuple[float, float]  # shares of the shift of mean and variance, under left-out kinds
     ridge: float
-    gain: Interval  # in soft decisions as on the clean image, while choosing
+    gain: Interval  # in the probability of the clean image's decision, while choosing
+    hits: Interval  # in the share of such decisions
     adapts: str  # which part of its answer is used, or why none is
     field: float | None = None  # mean distance of the field images, if it adapts and there are some
 
@@ -42,7 +43,8 @@ class LayerReport(NamedTuple):
         """Return a row of the table."""
         mean, var = self.explained
         shares = f"{mean:.2f} / {var:.2f}"
-        return [self.name, str(self.channels), shares, f"{self.ridge:g}", str(self.gain), self.adapts]
+        gains = [str(self.gain), f"{100 * self.hits.mean:+.1f}"]
+        return [self.name, str(self.channels), shares, f"{self.ridge:g}", *gains, self.adapts]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +69,8 @@ class FilterReport:
         """Return a table of the layers, and what to expect."""
         lines = []
         if self.layers:
-            header = ["layer", "channels", "explained mean / var", "ridge", "gain in choosing", "adapts"]
+            header = ["layer", "channels", "explained mean / var", "ridge", "gain in choosing", "decisions"]
+            header.append("adapts")
             lines += [render(header, [row.cells() for row in self.layers]), ""]
         if self.known is not None and self.unknown is not None and self.cost is not None:
             rows = [
@@ -79,7 +82,7 @@ class FilterReport:
             lines += [
                 render(["expected on images that are", "points", "of"], rows),
                 "",
-                f"{fitted} images to fit on, {chosen} to choose by, {told} to tell by; {self.untried} later "
+                f"{fitted} images to fit on, {chosen} to choose by, {told} to tell by; {self.untried} other "
                 "layers were not tried.",
             ]
         if self.field_distance is not None:

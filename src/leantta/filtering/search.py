@@ -21,13 +21,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from leantta.decisions import expected_losses, soft_hits
+from leantta.decisions import expected_losses
 from leantta.disturbances.copies import Copies
 from leantta.errors import SettingError
 from leantta.filtering.images import COPIES, Images, UnfitError, check_images
+from leantta.filtering.judging import Gain, Judged, gained, helps, interval
 from leantta.filtering.layer import Candidate, Constants, LayerData
 from leantta.filtering.probe import scores, seen_features, set_constants
-from leantta.filtering.report import FilterReport, Interval, LayerReport
+from leantta.filtering.report import FilterReport, LayerReport
 from leantta.progress import Progress
 
 USUAL = 200
@@ -41,20 +42,17 @@ SHARES = (0.6, 0.25)
 LEAST_CHANGE = 1e-3
 """Of the deviation of all values; normalising back and forth leaves less."""
 
-PATIENCE = 4
-"""Layers in a row that may fail to help before the search ends."""
+PATIENCE, LAST = 4, 4
+"""Layers in a row that may fail to help before the search goes on with the last ones; how many these are."""
 
-WORTH_IT = 0.001
-"""Gain in (soft) decisions as on the clean image that a layer is worth its time for."""
-
-PAIRS_TO_CHOOSE, PAIRS_TO_CONFIRM, MOST_PAIRS = 250, 2, 4
+PAIRS_TO_CHOOSE, PAIRS_TO_CONFIRM, MOST_PAIRS = 250, 4, 8
 """Pairs of copies to choose by, in all; pairs of each image to see whether the filters help; and the most."""
 
 SURE = 1.64
 """Standard errors that a gain must be above 0: chance alone gives that once in 20 times."""
 
 PARTS = ("mean and variance", "mean")
-"""What of a layer's answer may be used; the one that helps more is taken."""
+"""What of a layer's answer may be used; the first one that helps is taken."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,13 +72,6 @@ class Filters(NamedTuple):
 
     constants: dict[str, Constants]
     report: FilterReport
-
-
-class Judged(NamedTuple):
-    """How a model decides on images that it was not fitted on, and on a copy of each kind."""
-
-    soft: Tensor  # (pairs * n, 2): how far it decides as on the clean image; known kind, unknown kind
-    hit: Tensor  # (pairs * n, 2): whether the decision is that one
 
 
 def fit_filters(subject: Subject, *, rank: int, budget: float, seed: int = 0) -> Filters:
@@ -126,7 +117,7 @@ class Search:
             raise UnfitError("the disturbances change nothing")
         self.known = sorted(set(torch.cat([group.kinds for group in groups]).flatten().tolist()) - {-1})
         self.kept: dict[str, Candidate] = {}
-        self.doubted: tuple[Interval, Interval] | None = None  # what filters gain that may not help
+        self.doubted: Gain | None = None  # what filters gain that may not help
 
     def run(self) -> Filters:
         """Try layer after layer, and return what helps."""
@@ -137,8 +128,8 @@ class Search:
         best, failed = self.judged(self.groups[CHOOSING], {}), 0
         for place, name in enumerate(layers):
             progress(place, len(layers))
-            if failed == PATIENCE:
-                break
+            if failed >= PATIENCE and place < len(layers) - LAST:
+                continue
             row, best = self.tried(name, clean.pop(name), best)
             rows.append(row)
             failed = 0 if name in self.kept else failed + 1
@@ -146,7 +137,7 @@ class Search:
         self.confirm()
         before, after = (self.judged(self.groups[TELLING], filters) for filters in ({}, self.kept))
         fitted, chosen, told = (len(group.inputs) for group in self.groups)
-        more = by_image(after.hit - before.hit, told)
+        more = (after.hit - before.hit).unflatten(0, (-1, told)).mean(0)
         report = FilterReport(
             layers=tuple(rows if self.doubted is None else map(_given_up, rows)),
             untried=len(layers) - len(rows),
@@ -168,25 +159,23 @@ class Search:
             torch.cat([each.inputs for each in others]),
             torch.cat([each.scores for each in others]),
         )
-        group = Images.of(
-            inputs, said, self.subject.copies, 100 * self.seed + 30, pairs=PAIRS_TO_CONFIRM
-        )
+        group = Images.of(inputs, said, self.subject.copies, 100 * self.seed + 30, pairs=PAIRS_TO_CONFIRM)
         before, after = (self.judged(group, filters) for filters in ({}, self.kept))
-        more = by_image(after.soft - before.soft, len(inputs))
-        gain = interval(more.mean(1))
+        gain = gained(before, after, len(inputs))
         sure = SURE if self.subject.field is None else 0  # shifts of the field may be none of the library's
-        if gain.mean <= sure * gain.error or float(more[:, 1].mean()) <= 0:
-            self.kept, self.doubted = {}, (gain, interval(more[:, 1]))
+        more = ((gain.trust, gain.unknown_trust), (gain.hits, gain.unknown_hits))
+        if not any(both.mean > sure * both.error and unknown.mean > 0 for both, unknown in more):
+            self.kept, self.doubted = {}, gain
 
     def notes(self) -> tuple[str, ...]:
         """Return what people should know."""
         notes = []
         if self.doubted is not None:
-            both, unknown = self.doubted
             notes.append(
-                "On images that it was not fitted on, disturbed anew, adapting brings decisions nearer to the "
-                f"clean ones by {both} points, under kinds left out by {unknown}. That is not sure to "
-                "help, so nothing adapts; more images would tell."
+                "On images that it was not fitted on, disturbed anew, adapting raises the probability of the "
+                f"clean decision by {self.doubted.trust} points (under kinds left out by "
+                f"{self.doubted.unknown_trust}), and the share of such decisions by {self.doubted.hits}. "
+                "That is not sure to help, so nothing adapts; more images would tell."
             )
         elif not self.kept:
             notes.append("No layer helps on images that it was not fitted on, so nothing adapts.")
@@ -219,23 +208,25 @@ class Search:
         )
         ridge, explained = data.best_ridge()
         candidate = data.candidate(ridge, self.rank)
-        adapts, told = "no: does not help", Interval(-torch.inf, 0)
-        helping: list[tuple[Interval, str, dict[str, Candidate], Judged]] = []
+        adapts, told = "no: does not help", None
         for part in PARTS:
             filters = {**self.kept, name: candidate.part(part)}
             judged = self.judged(self.groups[CHOOSING], filters)
-            more = by_image(judged.soft - best.soft, len(self.groups[CHOOSING].inputs))
-            gain, unknown = interval(more.mean(1)), interval(more[:, 1])
-            told = max(told, gain)
-            if gain.mean > WORTH_IT and unknown.mean > -unknown.error:
-                helping.append((gain, part, filters, judged))
-        for gain, part, filters, judged in sorted(helping, key=lambda each: -each[0].mean):
-            if float(self.cost(filters, [FITTING, CHOOSING]).mean()) <= self.budget:
-                self.kept = filters
-                distance = data.field_distance(candidate.constants)
-                return LayerReport(name, data.channels, explained, ridge, gain, part, distance), judged
-            adapts = "no: costs too much on clean images"
-        return LayerReport(name, data.channels, explained, ridge, told, adapts), best
+            gain = gained(best, judged, len(self.groups[CHOOSING].inputs))
+            told = gain if told is None or gain.trust.mean > told.trust.mean else told
+            if helps(gain):
+                if float(self.cost(filters, [FITTING, CHOOSING]).mean()) <= self.budget:
+                    self.kept = filters
+                    distance = data.field_distance(candidate.constants)
+                    return (
+                        LayerReport(
+                            name, data.channels, explained, ridge, gain.trust, gain.hits, part, distance
+                        ),
+                        judged,
+                    )
+                adapts = "no: costs too much on clean images"
+        assert told is not None  # there are parts
+        return LayerReport(name, data.channels, explained, ridge, told.trust, told.hits, adapts), best
 
     def judged(self, group: Images, filters: Mapping[str, Candidate]) -> Judged:
         """Return how the model with these filters decides; second copies meet those without their kind."""
@@ -252,7 +243,8 @@ class Search:
                     set_constants(model, name, each.without[number])
                 by_unknown[here] = _decided(scores(model, unknown[here]))
         both = torch.stack([by_known, by_unknown], 1)  # (pairs * n, 2, classes)
-        return Judged(soft_hits(both, first), (both.argmax(2) == first[:, None]).float())
+        trust = both.softmax(2).gather(2, first[:, None, None].expand(-1, 2, 1))[..., 0]
+        return Judged(trust, (both.argmax(2) == first[:, None]).float())
 
     def cost(self, filters: Mapping[str, Candidate], places: Sequence[int]) -> Tensor:
         """Return what the model expects to lose on each clean image of some groups, (n,).
@@ -277,22 +269,6 @@ def _given_up(row: LayerReport) -> LayerReport:
 def _pairs(images: Tensor) -> int:
     """Return how many pairs of copies each image has to choose by: more where there are few images."""
     return min(MOST_PAIRS, -(-PAIRS_TO_CHOOSE // len(images)))
-
-
-def by_image(values: Tensor, images: int) -> Tensor:
-    """Return the mean over the pairs of each image, (n, ...), of values (pairs * n, ...)."""
-    return values.unflatten(0, (-1, images)).mean(0)
-
-
-def interval(values: Tensor) -> Interval:
-    """Return the mean of the values of independent images, and how sure it is.
-
-    >>> interval(torch.tensor([0.0, 1.0, 0.0, 1.0])).mean
-    0.5
-    """
-    if len(values) < 2:
-        return Interval(float(values.mean()), torch.inf)
-    return Interval(float(values.mean()), 1.96 * float(values.std()) / len(values) ** 0.5)
 
 
 def _decided(found: Tensor | None) -> Tensor:

@@ -206,6 +206,7 @@ class FilterGate(Gate):
     needs_images = True
     uses_field = True
     images = 1000
+    layers = "ends"
     constants = ("into", "back", "share")
     operator = _operator("FilterNorm", ANSWER, streams=False)
     stream_operator = _operator("DomainFilterNorm", STREAM_ANSWER, streams=True)

@@ -109,6 +109,7 @@ class Gate:
     needs_images: ClassVar[bool] = False  # it has to be fitted on source images
     uses_field: ClassVar[bool] = False  # it can be fitted on images from the field, too
     images: ClassVar[int] = 512  # how many source images are usual
+    layers: ClassVar[str] = "half"  # that adapt, or may do so, if nothing else is asked for
     constants: ClassVar[tuple[str, ...]] = ()  # what it keeps for each layer, as buffers of these names
     operator: ClassVar[Operator]
     stream_operator: ClassVar[Operator | None] = None  # that with a memory, of a gate that can use one

@@ -13,7 +13,7 @@ from leantta.gates.table import GATES, gate_of
 from leantta.memory import StreamMemory
 from leantta.methods.method import Method, SourceModel, TorchPredictor
 from leantta.nn import forget
-from leantta.surgery.adaptation import Adaptation, Selector, parse_selector
+from leantta.surgery.adaptation import DEFAULT_LAYERS, Adaptation, Selector, parse_selector
 from leantta.surgery.apply import apply, fit
 from leantta.surgery.plan import plan
 
@@ -56,7 +56,9 @@ def parse_lean(text: str, usual: Adaptation) -> Method:
     said = []
     for place, word in enumerate(words):
         if word in GATES:
-            asked = replace(asked, gate=gate_of(word))
+            usual_layers = place == 0 and asked.layers == asked.gate.layers
+            layers = DEFAULT_LAYERS if usual_layers else asked.layers
+            asked = replace(asked, gate=gate_of(word), layers=layers)
         elif word == "memory":
             asked = replace(asked, memory=asked.memory or StreamMemory())
         elif "=" in word:

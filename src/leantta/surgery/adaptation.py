@@ -6,6 +6,8 @@ A selector says which layers:
 |---|---|
 | `"all"`, `"none"`, `"half"` | all of them, none, the first n // 2 in execution order |
 | `"sixteen"` | of that half sixteen, evenly apart; all of it if it has no more |
+| `"ends"` | that half and the last four layers |
+| `"default"` | what suits the gate: `"ends"` for the shift filter, which chooses among them, else `"half"` |
 | `8` | the first eight |
 | `0.4` | the first 40 %, rounded down |
 | `["layer1.*", "bn1"]` | names or globs |
@@ -25,7 +27,7 @@ from leantta.memory import StreamMemory
 
 Selector = str | int | float | Sequence[str]
 
-DEFAULT_LAYERS = "half"
+DEFAULT_LAYERS = "default"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +45,9 @@ class Adaptation:
     memory: StreamMemory | None = None  # remember the inputs before; without, a call leaves no trace
 
     def __post_init__(self) -> None:
-        """Refuse a memory that the gate cannot use."""
+        """Let the gate say which layers are usual; refuse a memory that it cannot use."""
+        if self.layers == DEFAULT_LAYERS:
+            object.__setattr__(self, "layers", self.gate.layers)
         if self.memory is not None and not self.gate.remembers:
             raise SettingError(
                 f'the {self.gate.name} gate remembers nothing. The shift filter does: gate="filter"'
@@ -59,6 +63,8 @@ def select(selector: Selector, layers: Sequence[str]) -> list[str]:
 
     >>> select("half", ["bn1", "layer1.bn1", "layer1.bn2"])
     ['bn1']
+    >>> select("ends", [f"bn{i}" for i in range(10)])
+    ['bn0', 'bn1', 'bn2', 'bn3', 'bn4', 'bn6', 'bn7', 'bn8', 'bn9']
     >>> select("sixteen", [f"bn{i}" for i in range(64)])[:5]
     ['bn0', 'bn2', 'bn4', 'bn6', 'bn8']
     >>> select(["layer1.*"], ["bn1", "layer1.bn1", "layer1.bn2"])
@@ -77,7 +83,7 @@ def select(selector: Selector, layers: Sequence[str]) -> list[str]:
             raise SettingError(f"a fraction of the layers must lie in [0, 1], got {selector}")
         return list(layers[: int(selector * len(layers) + 1e-9)])  # 0.29 * 100 is 28.99...
     half = layers[: len(layers) // 2]
-    words = {"all": layers, "none": (), "half": half, "sixteen": _evenly(half, 16)}
+    words = {"all": layers, "none": (), "half": half, "sixteen": _evenly(half, 16), "ends": _ends(layers)}
     if isinstance(selector, str) and selector in words:
         if selector != "none" and not words[selector]:
             raise NoLayerMatchedError(
@@ -96,6 +102,12 @@ def select(selector: Selector, layers: Sequence[str]) -> list[str]:
     return [name for name in layers if any(fnmatchcase(name, pattern) for pattern in selector)]
 
 
+def _ends(layers: Sequence[str]) -> Sequence[str]:
+    """Return the first half and the last four layers."""
+    half = len(layers) // 2
+    return [*layers[:half], *layers[max(half, len(layers) - 4) :]]
+
+
 def _evenly(layers: Sequence[str], count: int) -> Sequence[str]:
     """Return so many of the layers, evenly apart and with both ends; all if there are no more."""
     if len(layers) <= count:
@@ -112,7 +124,8 @@ def parse_selector(text: str) -> Selector:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:
         raise SettingError(
-            "an empty selector names no layer; use all, none, half, sixteen, a number, a fraction or names"
+            "an empty selector names no layer; use all, none, half, ends, sixteen, a number, a fraction or "
+            "names"
         )
     if len(parts) > 1:
         return parts

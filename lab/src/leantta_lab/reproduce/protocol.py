@@ -71,12 +71,12 @@ EAGER = TableRow(
     variant="floor 0.075",
     method="leantta:sixteen:calibrated:floor=0.075",
 )
-FILTER = TableRow(label="LeanTTA, shift filter", variant="batch 1", method="leantta:half:filter", new=True)
-FILTER_INT8 = TableRow(label="LeanTTA, shift filter", variant="int8", method="int8:half:filter", new=True)
+FILTER = TableRow(label="LeanTTA, shift filter", variant="batch 1", method="leantta:ends:filter", new=True)
+FILTER_INT8 = TableRow(label="LeanTTA, shift filter", variant="int8", method="int8:ends:filter", new=True)
 REMEMBERING = TableRow(
     label="LeanTTA, shift filter, stream mode",
     variant="batch 1",
-    method="leantta:half:filter:memory",
+    method="leantta:ends:filter:memory",
     new=True,
 )
 
