@@ -165,7 +165,7 @@ def test_the_calibrated_gate_loses_at_most_half_a_point_on_clean_sound_and_motio
     assert none - calibrated <= 0.5
 
 
-FILTER = "leantta:half:filter"
+FILTER = "leantta:ends:filter"
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_the_shift_filter_gains_more_than_the_other_gates(model, dataset, gain, 
         if is_run(model, dataset, "abrupt", other):
             assert after > accuracy(model, dataset, "abrupt", other)
     if model != "mobilevit_s":  # in the paper and here, it is in float32 only
-        assert abs(after - accuracy(model, dataset, "abrupt", f"{model}_{dataset}_half_filter.onnx")) <= 0.3
+        assert abs(after - accuracy(model, dataset, "abrupt", f"{model}_{dataset}_ends_filter.onnx")) <= 0.3
     none, adapting = (accuracy(model, dataset, "clean", method) for method in ("none", FILTER))
     assert none - adapting <= cost
 
@@ -235,7 +235,7 @@ def summary_rows() -> list[str]:
     rows = []
     for (model, dataset), measured in networks.items():
         methods = ["none", "leantta:half:paper", CALIBRATED, FILTER]
-        file = f"{model}_{dataset}_half_filter.onnx"
+        file = f"{model}_{dataset}_ends_filter.onnx"
         asked = [("abrupt", method) for method in (*methods, file)] + [("clean", m) for m in methods]
         cells = [
             f"{measured(model, dataset, stream, method):.1f}"

@@ -119,9 +119,14 @@ def check_engine(path: Path, kind: str, name: str) -> Iterator[Finding]:
             if other == "stored" and not beside.exists():
                 continue
             wanted = dict(np.load(beside))
-            found = answers(session, wanted.pop("images"))
+            images, followed = wanted.pop("images"), wanted.pop("followed", None)
+            found = answers(session, images)
             least = ALL if kind == other == "native" else HALF
             yield compare(f"{name} against {other}", found, wanted, tolerance, least)
+            if followed is not None:
+                with load(path, engine=ENGINES[kind], threads=1, memory=True) as stream:
+                    in_order = {"logits": stream.predict(images)}
+                yield compare(f"{name} along a stream", in_order, {"logits": followed}, tolerance, HALF)
 
 
 def random_inputs(stored: SelfTest) -> NDArray[Any]:

@@ -105,7 +105,8 @@ def test_int8_files_hold_int8_weights_and_channels_last(files: Files) -> None:
     assert kinds["QLinearAdaptiveNorm"] == 2
     assert kinds["QLinearAdaptiveNormAdd"] == 1  # the sum, in the same pass
     assert kinds["Conv"] == kinds["Clip"] == kinds["Gemm"] == 0
-    assert kinds["Relu"] == 1  # of the shift
+    assert kinds["ShiftOfDistances"] == 1  # the end of the file
+    assert kinds["Relu"] == 0
     assert kinds["Transpose"] == 1  # the input
     types = {i.name: i.data_type for i in model.graph.initializer}
     weights = [node.input[3] for node in model.graph.node if node.op_type == "QLinearConv"]

@@ -237,7 +237,7 @@ def test_the_published_statistics() -> None:
     assert DATASETS["cifar10"].std == (0.2471, 0.2435, 0.2616)
     assert DATASETS["cifar100"].mean == (0.5071, 0.4865, 0.4409)
     assert DATASETS["cifar100"].std == (0.2673, 0.2564, 0.2762)
-    assert [info.num_classes for info in DATASETS.values()] == [10, 100, 6, 2, 2, 2, 2]
+    assert [info.num_classes for info in DATASETS.values()] == [10, 100, 1000, 6, 2, 2, 2, 2]
     assert all(len(set(info.classes)) == info.num_classes for info in DATASETS.values())
 
 
