@@ -134,8 +134,8 @@ def _layers(values: Values, times: Mapping[int, Figures]) -> list[Table]:
         ("layers that adapt", "shifted", "clean", "int8 file: ms", "times nothing adapting [95 %]"),
         tuple(rows),
         (
-            "The first of the layers that the fit chose; points gained over None as above. Time of one "
-            f"prediction, one thread, from {TIMES}.",
+            "The first of the layers that the fit chose; points gained over None as above.",
+            f"Time of one prediction, one thread, from {TIMES}." if times else "Times are not measured yet.",
         ),
     )
     return [table]
