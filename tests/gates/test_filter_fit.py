@@ -22,6 +22,7 @@ from leantta.filtering.layer import Candidate
 from leantta.filtering.probe import scores
 from leantta.filtering.report import FilterReport, Interval
 from leantta.filtering.search import CHOOSING, FITTING, PARTS, Filters, Search, Subject
+from leantta.gates import filter as gates_filter
 from leantta.gates.filter import FilterGate
 from leantta.gates.paper import PaperGate
 from leantta.nn import AdaptiveNorm
@@ -155,7 +156,7 @@ def test_after_layers_that_do_not_help_the_search_goes_on_with_the_last_ones(
     monkeypatch.setattr(judging, "WORTH_IT", 1)  # nothing is
     monkeypatch.setattr(judging, "SURER", 1000)
     monkeypatch.setattr(search, "PATIENCE", 1)
-    monkeypatch.setattr(search, "LAST", 1)
+    monkeypatch.setattr(gates_filter, "LAST", 1)
     short = fitted(model, given(pixels()), camera)
     assert [row.name for row in report_of(short).layers] == ["bn1", "bn3"]
     assert {row.adapts for row in report_of(short).layers} == {"no: does not help"}

@@ -32,12 +32,16 @@ class Gain(NamedTuple):
 
 def gained(before: Judged, after: Judged, images: int) -> Gain:
     """Return what was gained, from two judgements of the copies of so many images."""
-    trust, hits = (
-        (then - first).unflatten(0, (-1, images)).mean(0) for first, then in zip(before, after, strict=True)
-    )
+    trust, hits = (by_image(then - first, images) for first, then in zip(before, after, strict=True))
     return Gain(
         *(interval(each.mean(1)) for each in (trust, hits)), *(interval(e[:, 1]) for e in (trust, hits))
     )
+
+
+def by_image(values: Tensor, images: int) -> Tensor:
+    """Return the mean over the pairs of each image, (n, 2), of values (pairs * n, 2)."""
+    mean: Tensor = values.unflatten(0, (-1, images)).mean(0)
+    return mean
 
 
 def helps(gain: Gain) -> bool:

@@ -62,7 +62,8 @@ def in_batches(inputs: Tensor) -> Sequence[Tensor]:
     [2, 2, 2]
     """
     size = max(1, min(MOST_AT_ONCE, VALUES_AT_ONCE // max(1, inputs[:1].numel())))
-    return [inputs[start : start + size] for start in range(0, max(1, len(inputs)), size)]
+    batches: tuple[Tensor, ...] = inputs.split(size)
+    return batches
 
 
 def _features(norm: nn.Module, x: Tensor) -> Tensor:

@@ -69,8 +69,8 @@ class FilterReport:
         """Return a table of the layers, and what to expect."""
         lines = []
         if self.layers:
-            header = ["layer", "channels", "explained mean / var", "ridge", "gain in choosing", "decisions"]
-            header.append("adapts")
+            shown = ["layer", "channels", "explained mean / var", "ridge"]
+            header = [*shown, "gain in choosing", "decisions", "adapts"]
             lines += [render(header, [row.cells() for row in self.layers]), ""]
         if self.known is not None and self.unknown is not None and self.cost is not None:
             rows = [

@@ -25,7 +25,7 @@ from leantta.decisions import expected_losses
 from leantta.disturbances.copies import Copies
 from leantta.errors import SettingError
 from leantta.filtering.images import COPIES, Images, UnfitError, check_images
-from leantta.filtering.judging import Gain, Judged, gained, helps, interval
+from leantta.filtering.judging import Gain, Judged, by_image, gained, helps, interval
 from leantta.filtering.layer import Candidate, Constants, LayerData
 from leantta.filtering.probe import scores, seen_features, set_constants
 from leantta.filtering.report import FilterReport, LayerReport
@@ -42,8 +42,8 @@ SHARES = (0.6, 0.25)
 LEAST_CHANGE = 1e-3
 """Of the deviation of all values; normalising back and forth leaves less."""
 
-PATIENCE, LAST = 4, 4
-"""Layers in a row that may fail to help before the search goes on with the last ones; how many these are."""
+PATIENCE = 4
+"""Layers in a row that may fail to help before the search goes on with the last ones."""
 
 PAIRS_TO_CHOOSE, PAIRS_TO_CONFIRM, MOST_PAIRS = 250, 4, 8
 """Pairs of copies to choose by, in all; pairs of each image to see whether the filters help; and the most."""
@@ -60,6 +60,7 @@ class Subject:
     """What filters are fitted to: a model, some of its layers, and source images."""
 
     layers: Sequence[str]  # that may have a filter, in execution order
+    last: int  # how many of them, at the end, are tried whatever came before
     images: Tensor  # as the model takes them
     filtered: Callable[[Mapping[str, Constants]], nn.Module]  # the model with filters in some layers
     copies: Callable[[Tensor, int], Copies]  # disturbs images, from a seed
@@ -128,7 +129,7 @@ class Search:
         best, failed = self.judged(self.groups[CHOOSING], {}), 0
         for place, name in enumerate(layers):
             progress(place, len(layers))
-            if failed >= PATIENCE and place < len(layers) - LAST:
+            if failed >= PATIENCE and place < len(layers) - self.subject.last:
                 continue
             row, best = self.tried(name, clean.pop(name), best)
             rows.append(row)
@@ -137,7 +138,7 @@ class Search:
         self.confirm()
         before, after = (self.judged(self.groups[TELLING], filters) for filters in ({}, self.kept))
         fitted, chosen, told = (len(group.inputs) for group in self.groups)
-        more = (after.hit - before.hit).unflatten(0, (-1, told)).mean(0)
+        more = by_image(after.hit - before.hit, told)
         report = FilterReport(
             layers=tuple(rows if self.doubted is None else map(_given_up, rows)),
             untried=len(layers) - len(rows),

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from leantta.functional import Reading, Shift, Stats
     from leantta.layer_memory import LayerMemory
 
+LAST = 4
+"""Layers at the end of a network that may have a filter beside those of its first half."""
+
 FEATURES = """
     unit = Constant <value_float = 1.0> ()
     least_var = Constant <value_float = 1e-30> ()
@@ -224,6 +227,7 @@ class FilterGate(Gate):
 
         subject = Subject(
             layers=source.layers,
+            last=LAST,
             images=_joined(source.batches),
             filtered=partial(source.adapting_only, self),
             copies=source.copies,

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from leantta.errors import NoLayerMatchedError, SettingError
+from leantta.gates.filter import LAST
 from leantta.gates.gate import Gate
 from leantta.gates.table import DEFAULT_GATE
 from leantta.memory import StreamMemory
@@ -105,7 +106,7 @@ def select(selector: Selector, layers: Sequence[str]) -> list[str]:
 def _ends(layers: Sequence[str]) -> Sequence[str]:
     """Return the first half and the last four layers."""
     half = len(layers) // 2
-    return [*layers[:half], *layers[max(half, len(layers) - 4) :]]
+    return [*layers[:half], *layers[max(half, len(layers) - LAST) :]]
 
 
 def _evenly(layers: Sequence[str], count: int) -> Sequence[str]:
