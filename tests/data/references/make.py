@@ -1,9 +1,10 @@
 """Make `preprocessing.npz`: what torchvision's and timm's own transforms make of images.
 
-Neither is a dependency, and no test runs this. It ran with torchvision 0.28.0, timm 1.0.31 and Pillow 13.0.0,
-unpacked beside torch without their own dependencies:
+Neither is a dependency, and no test runs this. It ran with torchvision 0.28.0, timm 1.0.31 and Pillow 12.0.0,
+unpacked beside torch without their own dependencies. Pillow 13 scales some images in another order, see
+`leantta.data.resize.scaled`; with it three of the results differ, by up to three levels.
 
-    pip install --no-deps --target FOLDER torchvision timm
+    pip install --no-deps --target FOLDER torchvision timm pillow==12.0.0
     PYTHONPATH=FOLDER python tests/data/references/make.py
 
 torchvision's transforms of images call Pillow alone. Its compiled operators do not load beside another build
