@@ -10,7 +10,7 @@ from leantta.gates.paper import PaperGate
 from leantta.methods.method import TorchPredictor
 from leantta.modalities.datasets import dataset_info
 from leantta.models.named import build
-from leantta.models.pretrained import pretrained
+from leantta.models.opening import pretrained
 from leantta.nn import AdaptiveNorm, watch
 from leantta.surgery.apply import adapt
 from leantta.surgery.plan import Action, plan
