@@ -9,29 +9,54 @@ from leantta.data.audio import find_sounds
 from leantta.data.datasets import Inputs, Pixels
 from leantta.data.imagefiles import find_images, read_image
 from leantta.data.logmel import FRAMES, Filling, clip_samples, log_mel
-from leantta.data.resize import cover, luminance
+from leantta.data.preprocess import Preprocessing, fitted
+from leantta.data.resize import Size, cover, luminance
 from leantta.data.sound_windows import read_sound_windows
 from leantta.errors import DataError
 from leantta.progress import Progress, silent
 
 
-def read_images(path: Path, count: int, *, channels: int = 3, size: tuple[int, int] | None = None) -> Pixels:
+def read_images(
+    path: Path,
+    count: int,
+    channels: int = 3,
+    size: Size | None = None,
+    how: Preprocessing | None = None,
+) -> Pixels:
     """Return at most `count` images of a folder in one size (height, width): uint8 (n, h, w, c).
 
+    They are fitted as the preprocessing says or, without one, scaled to cover the size.
+
     Raises:
-        DataError: there is none, one cannot be read, or their sizes differ and no size is given.
+        DataError: there is none, one cannot be read, or their sizes differ and nothing says which to take.
     """
     paths = find_images(path)[:count]
-    images = [read_image(each) for each in paths]
-    if size is None:
-        odd = next((i for i, image in enumerate(images) if image.shape != images[0].shape), None)
-        if odd is not None:
+    images: list[Pixels] = []
+    for each in paths:
+        try:
+            image = _fitted(read_image(each), size, how)
+        except DataError as e:
+            raise e if str(each) in str(e) else DataError(f"{each}: {e}") from e
+        if images and image.shape != images[0].shape:
             raise DataError(
-                f"{paths[0]} and {paths[odd]} have different sizes; say with --size H,W what the model takes"
+                f"{paths[0]} and {each} have different sizes; say with --resize and --crop, or --size H,W, "
+                "what the model takes"
             )
-    height, width = size or images[0].shape[:2]
-    sized = [cover(image, height, width) for image in images]
-    return np.stack([luminance(image) for image in sized] if channels == 1 else sized)
+        images.append(luminance(image) if channels == 1 and how is None else image)
+    return np.stack(images)
+
+
+def fit_images(images: Pixels, size: Size | None, how: Preprocessing | None) -> Pixels:
+    """Return images of a dataset: fitted, scaled to cover a size, or as they are."""
+    if size is None and how is None:
+        return images
+    return np.stack([_fitted(image, size, how) for image in images])
+
+
+def _fitted(image: Pixels, size: Size | None, how: Preprocessing | None) -> Pixels:
+    if how is not None:
+        return fitted(image, how)
+    return image if size is None else cover(image, *size)
 
 
 def is_image_folder(path: Path) -> bool:
