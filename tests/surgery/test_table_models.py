@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from zoo import trained
 
 from leantta.data.datasets import model_inputs
 from leantta.gates.paper import PaperGate
@@ -17,6 +16,7 @@ from leantta.surgery.plan import Action, plan
 from leantta_lab.datasets.cifar import load_images
 from leantta_lab.models.table import MODELS
 from reference import assert_close
+from zoo import trained
 
 
 def inputs_of(name: str, count: int = 2) -> torch.Tensor:
