@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from leantta.gates.paper import PaperGate as PaperGate
     from leantta.memory import StreamMemory as StreamMemory
     from leantta.models.opening import pretrained as pretrained
+    from leantta.monitor.monitor import Event as Event
+    from leantta.monitor.monitor import Monitor as Monitor
     from leantta.nn import AdaptiveNorm1d as AdaptiveNorm1d
     from leantta.nn import AdaptiveNorm2d as AdaptiveNorm2d
     from leantta.nn import AdaptiveNorm3d as AdaptiveNorm3d
@@ -50,6 +52,7 @@ _PUBLIC = {
     "leantta.gates.paper": ("PaperGate",),
     "leantta.memory": ("StreamMemory",),
     "leantta.models.opening": ("pretrained",),
+    "leantta.monitor.monitor": ("Event", "Monitor"),
     "leantta.nn": ("AdaptiveNorm1d", "AdaptiveNorm2d", "AdaptiveNorm3d", "forget", "watch"),
     "leantta.runtime.inputs": ("fit_image", "hear"),
     "leantta.runtime.session": ("Session", "load"),

@@ -13,6 +13,7 @@ EXTRA_OF: Mapping[str, str] = {
     "matplotlib": "bench",
     "openvino": "openvino",
     "soundfile": "audio",
+    "paho": "mqtt",
 }
 
 

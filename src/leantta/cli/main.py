@@ -17,6 +17,7 @@ from leantta.cli.inspection import inspection
 from leantta.cli.report import report
 from leantta.cli.run import run
 from leantta.cli.verify import verify
+from leantta.cli.watch import watch
 from leantta.errors import LeanTTAError
 from leantta.extras import missing_extra
 
@@ -55,7 +56,7 @@ def cli() -> None:
     """
 
 
-for command in (inspection, convert, evaluation, report, corrupt, run, verify, bench):
+for command in (inspection, convert, evaluation, report, corrupt, run, verify, watch, bench):
     cli.add_command(command)
 
 

@@ -12,10 +12,27 @@ from leantta.cli import options
 @click.option(
     "--families", "by_family", is_flag=True, help="Also show every corruption, grouped in families."
 )
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Page to write for the log of a watch. [default: LOG.html]",
+)
+@click.option("--examples", type=click.Path(path_type=Path), help="Folder of pictures that the watch kept.")
 @click.option("--markdown", is_flag=True, help="Print Markdown instead of plain text.")
 @options.as_json
-def report(records: tuple[Path, ...], by_family: bool, markdown: bool, as_json: bool) -> None:
+def report(
+    records: tuple[Path, ...],
+    by_family: bool,
+    output: Path | None,
+    examples: Path | None,
+    markdown: bool,
+    as_json: bool,
+) -> None:
     """Print tables made from RECORDS: files that `leantta eval` wrote, or folders of them.
+
+    Of the log of a `leantta watch` it writes one page with everything inside: shift and labels over time, the
+    alarms, and the most shifted inputs as pictures.
 
     Accuracies are in percent with 95 % intervals; differences are paired, on the same images.
 
@@ -24,7 +41,20 @@ def report(records: tuple[Path, ...], by_family: bool, markdown: bool, as_json: 
       leantta report results/
       leantta report results/resnet18-*.jsonl --families
       leantta report results/ --markdown > table.md
+      leantta report watch.jsonl --examples odd/ -o watch.html
     """
+    from leantta.monitor.log import is_log
+
+    if len(records) == 1 and is_log(records[0]):
+        from leantta.files import replacing
+        from leantta.monitor.page import page_of
+
+        output = output or records[0].with_suffix(".html")
+        page = page_of(records[0], examples)
+        with replacing(output) as part:
+            part.write_text(page, encoding="utf-8")
+        click.echo(f"wrote {output}")
+        return
     from leantta.report.show import load_records, show
 
     click.echo(show(load_records(records), by_family=by_family, markdown=markdown, as_json=as_json))

@@ -17,9 +17,9 @@ from leantta.gates.gate import Gate
 from leantta.graph.inline import shown_distance
 from leantta.graph.ir import BATCH, LOCAL, Array, Graph, Node, Tensor
 from leantta.graph.shift import SHIFT_OF_DISTANCES
+from leantta.runtime.metadata import SHIFT_QUANTILE
 
 DISTANCE, SHIFT, RAW = "distance", "shift", "mahalanobis"
-QUANTILE = 0.99
 LEAST = 1e-12  # of a quantile, so that images that are all alike divide by no zero
 
 
@@ -39,9 +39,9 @@ def shift_scale(raw: npt.NDArray[np.float32]) -> ShiftScale:
     >>> sum(s / scale.usual[0] > scale.limit for s in range(1, 513))
     5
     """
-    usual = np.maximum(np.quantile(raw, QUANTILE, axis=0, method="higher"), LEAST).astype(np.float64)
+    usual = np.maximum(np.quantile(raw, SHIFT_QUANTILE, axis=0, method="higher"), LEAST).astype(np.float64)
     each = (raw / usual).mean(axis=1)
-    middle, limit = float(np.median(each)), float(np.quantile(each, QUANTILE, method="higher"))
+    middle, limit = float(np.median(each)), float(np.quantile(each, SHIFT_QUANTILE, method="higher"))
     return ShiftScale(tuple(float(value) for value in usual), middle, max(limit, middle + LEAST))
 
 

@@ -20,6 +20,9 @@ from leantta.runtime.selftest import SelfTest
 
 SOUND_KINDS = ("frames", "waveform")
 
+SHIFT_QUANTILE = 0.99
+"""Of the source images, the share whose shift is at most 1."""
+
 FORMAT = 2
 """The highest format of files that this version reads; a higher one was made by a newer version."""
 
