@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from leantta.data.audio import find_sounds
+from leantta.data.collection.search import find_images
 from leantta.data.datasets import Inputs, Pixels
-from leantta.data.imagefiles import find_images, read_image
+from leantta.data.imagefiles import read_image
 from leantta.data.logmel import FRAMES, Filling, clip_samples, log_mel
 from leantta.data.resize import cover, luminance
 from leantta.data.sound_windows import read_sound_windows

@@ -7,8 +7,9 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from leantta.data.collection.search import find_images
 from leantta.data.datasets import Pixels, Samples, model_inputs
-from leantta.data.imagefiles import begins_like_image, decode_image, find_images, read_batch, read_image
+from leantta.data.imagefiles import begins_like_image, decode_image, read_batch, read_image
 from leantta.disturbances.corruptions.names import NAMES
 from leantta.errors import DataError
 from leantta.extras import missing_extra

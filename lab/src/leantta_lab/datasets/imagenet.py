@@ -14,8 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
+from leantta.data.collection.search import find_images
 from leantta.data.datasets import Dataset, Pixels, Split
-from leantta.data.imagefiles import find_images, read_image
+from leantta.data.imagefiles import read_image
 from leantta.data.resize import cover
 from leantta.data.seeds import derived
 from leantta.errors import DataError, SettingError
