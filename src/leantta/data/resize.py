@@ -1,11 +1,12 @@
-"""Images of any size as a model takes them: scaled to cover its input, cut in the centre.
+"""Images made larger, smaller, or cut: by the rules of torchvision, with Pillow, as training code does it.
 
-Scaling is a weighted mean with a triangle as the weight, as wide as one pixel of the coarser image to each
-side: linear interpolation when enlarging, antialiased when shrinking. It is our own code so that a device
-with another version of an imaging library, or with none, gives the same pixels.
+`cover` is the exception. Files that carry no description of their preprocessing mean it, so it stays as it
+was, to the bit: scaling is a weighted mean with a triangle as the weight, as wide as one pixel of the coarser
+image to each side.
 """
 
-from typing import Any
+import math
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +15,86 @@ from leantta.errors import DataError
 
 Pixels = npt.NDArray[np.uint8]
 Weights = npt.NDArray[np.float32]
+Size = tuple[int, int]
+"""Height and width."""
+
+Interpolation = Literal["nearest", "bilinear", "bicubic", "lanczos"]
+Side = Literal["short", "long"]
+INTERPOLATIONS: tuple[Interpolation, ...] = get_args(Interpolation)
+SIDES: tuple[Side, ...] = get_args(Side)
+
+MAX_SCALED = 2**28
+"""More pixels than that are not made on the way: a very long and thin image is refused instead."""
+
+
+def scaled_size(old: Size, resize: int | Size | None, side: Side = "short") -> Size:
+    """Return the height and width that an image gets: those given, or one side and the other in proportion.
+
+    For the short side the rule is torchvision's, which cuts off; for the long side timm's, which rounds.
+
+    >>> scaled_size((300, 500), 256), scaled_size((300, 500), 256, "long"), scaled_size((300, 500), (8, 9))
+    ((256, 426), (154, 256), (8, 9))
+    """
+    if resize is None or isinstance(resize, tuple):
+        return resize or old
+    short, long = min(old), max(old)
+    if side == "short":
+        given, other = short, int(resize * long / short)
+    else:
+        given, other = long, max(1, round(short * resize / long))
+    return (resize, other) if old[0] == given else (other, resize)
+
+
+def scaled(image: Pixels, size: Size, interpolation: Interpolation) -> Pixels:
+    """Return an image (h, w, 3) at another size; all but `nearest` are antialiased when shrinking.
+
+    Raises:
+        DataError: so many pixels would come out that it must be a mistake.
+    """
+    if size == image.shape[:2]:
+        return image
+    if math.prod(size) > MAX_SCALED:
+        old = f"{image.shape[0]} x {image.shape[1]}"
+        raise DataError(f"an image of {old} pixels would become {size[0]} x {size[1]}. Cut it before.")
+    from PIL import Image  # here, not above: predictions on arrays do without it
+
+    picture = Image.fromarray(image).resize(size[::-1], Image.Resampling[interpolation.upper()])
+    return np.asarray(picture)
+
+
+def padded(image: Pixels, size: Size, fill: int | tuple[int, ...]) -> Pixels:
+    """Return an image (h, w, 3) in the middle of a plain one, if it is smaller than `size`."""
+    height, width = image.shape[:2]
+    if height >= size[0] and width >= size[1]:
+        return image
+    whole = np.empty((max(height, size[0]), max(width, size[1]), 3), np.uint8)
+    whole[:] = fill
+    top, left = (whole.shape[0] - height) // 2, (whole.shape[1] - width) // 2
+    whole[top : top + height, left : left + width] = image
+    return whole
+
+
+def centre(image: Pixels, size: Size) -> Pixels:
+    """Return the middle of an image (h, w, 3), by the rule of torchvision where it is not exact.
+
+    Raises:
+        DataError: the image is smaller.
+    """
+    height, width = image.shape[:2]
+    if height < size[0] or width < size[1]:
+        raise DataError(
+            f"{size[0]} x {size[1]} is to be cut out of an image of {height} x {width} pixels. Give a larger "
+            "resize, or a pad."
+        )
+    top, left = round((height - size[0]) / 2), round((width - size[1]) / 2)
+    return image[top : top + size[0], left : left + size[1]]
 
 
 def cover(image: Pixels, height: int, width: int) -> Pixels:
     """Return the image (h, w, c) scaled until it covers height x width, its centre cut out at that size.
+
+    It is our own code, so that a file without a description of its preprocessing sees the same pixels with
+    every version of an imaging library.
 
     >>> cover(np.zeros((90, 40, 3), dtype=np.uint8), 32, 32).shape
     (32, 32, 3)
