@@ -208,8 +208,8 @@ def warning(compared: Comparison) -> str | None:
         return None
     return (
         f"{compared.rows[0].title} is right on {100 * level.value:.1f} % of the images, about as guessing "
-        "would be. Look at the normalisation (--mean, --std), the size (--resize, --crop) and the order of the "
-        "classes (--classes)."
+        "would be. Look at the normalisation (--mean, --std), the size (--resize, --crop) and the order of "
+        "the classes (--classes)."
     )
 
 
