@@ -29,7 +29,7 @@ from leantta.export.options import FileOptions
 from leantta.files import sha256_of
 from leantta.graph.ir import Graph
 from leantta.modalities.datasets import dataset_info, load_data, modality_of
-from leantta.models.pretrained import pretrained
+from leantta.models.opening import pretrained
 from leantta.progress import Bar
 from leantta.quantize.calibrate import Ranges
 from leantta.quantize.evening import Evened

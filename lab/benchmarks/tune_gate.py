@@ -24,7 +24,7 @@ from leantta.gates.calibrated import CalibratedGate
 from leantta.methods.method import SourceModel, TorchPredictor
 from leantta.methods.parse import parse_method
 from leantta.modalities.datasets import dataset_info
-from leantta.models.pretrained import pretrained
+from leantta.models.opening import pretrained
 from leantta.nn import AdaptiveNorm, watch
 from leantta.progress import Bar
 from leantta.surgery.adaptation import Adaptation

@@ -19,7 +19,7 @@ from leantta.files import sha256_of
 from leantta.methods.method import SourceModel
 from leantta.modalities.datasets import dataset_info
 from leantta.modalities.sound import SOUND
-from leantta.models.pretrained import pretrained
+from leantta.models.opening import pretrained
 from leantta.progress import Bar
 from leantta_lab.datasets.bird_lists import load_clips
 from leantta_lab.models.checkpoints import find_weights

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from leantta.gates.gate import Gate as Gate
     from leantta.gates.paper import PaperGate as PaperGate
     from leantta.memory import StreamMemory as StreamMemory
-    from leantta.models.pretrained import pretrained as pretrained
+    from leantta.models.opening import pretrained as pretrained
     from leantta.nn import AdaptiveNorm1d as AdaptiveNorm1d
     from leantta.nn import AdaptiveNorm2d as AdaptiveNorm2d
     from leantta.nn import AdaptiveNorm3d as AdaptiveNorm3d
@@ -47,7 +47,7 @@ _PUBLIC = {
     "leantta.gates.gate": ("Gate",),
     "leantta.gates.paper": ("PaperGate",),
     "leantta.memory": ("StreamMemory",),
-    "leantta.models.pretrained": ("pretrained",),
+    "leantta.models.opening": ("pretrained",),
     "leantta.nn": ("AdaptiveNorm1d", "AdaptiveNorm2d", "AdaptiveNorm3d", "forget", "watch"),
     "leantta.runtime.inputs": ("fit_image", "hear"),
     "leantta.runtime.session": ("Session", "load"),

@@ -31,6 +31,7 @@ class Study:
     dataset: str
     images: Path  # the dataset in any of its forms
     weights: Path | None = None
+    prefix: str | None = None  # of the names that are meant in the file of weights; None: what fits best
     corrupted: Path | None = None  # official CIFAR-10-C folder; without it the images are corrupted here
     streams: tuple[str, ...] = ("abrupt",)
     methods: "tuple[Method | ModelFile, ...]" = ()
@@ -85,6 +86,7 @@ def prepare_study(study: Study) -> Prepared:
             model=study.model,
             dataset=study.dataset,
             weights=study.weights,
+            prefix=study.prefix,
             images=study.images,
             example=cells.inputs(cells.cell(CLEAN, 0, np.arange(2) % len(cells.labels), 0)),
             threads=study.threads,

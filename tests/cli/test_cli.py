@@ -270,7 +270,7 @@ def test_a_bug_shows_a_traceback(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(
         "import leantta_lab.models.table as t\n"
         "def build(*a, **k): raise ZeroDivisionError('a bug')\n"
-        "import leantta.models.reference as r\nr.build = build\n"
+        "import leantta.models.opening as r\nr.build = build\n"
     )
     done = leantta("inspect", "resnet18", PYTHONPATH=str(tmp_path))
     assert done.returncode == 1

@@ -14,7 +14,7 @@ from leantta.memory import StreamMemory
 from leantta.methods.method import SourceModel, TorchPredictor
 from leantta.methods.parse import METHODS, parse_method
 from leantta.modalities.datasets import dataset_info
-from leantta.models.pretrained import pretrained
+from leantta.models.opening import pretrained
 from leantta.surgery.adaptation import Adaptation
 from leantta_lab.datasets.cifar import load_images
 from reference import assert_close

@@ -1,6 +1,7 @@
 """Checkpoints: what goes in comes out, and a file that does not fit changes nothing."""
 
 import os
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 
 from leantta.errors import CheckpointError, MissingFileError, StorageError
 from leantta.models.named import build
-from leantta.models.weights import load_weights, save_weights
+from leantta.models.weights import load_weights, save_weights, stored_classes
 from leantta_lab.models.checkpoints import find_weights
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/weights"
@@ -127,10 +128,6 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "empty": (lambda path: path.touch(), r"cannot be read as safetensors"),
     "text": (lambda path: path.write_text("weights, honestly " * 9), r"cannot be read as safetensors"),
     "folder": (lambda path: path.mkdir(), r"cannot be read as safetensors.*directory"),
-    "pickle": (
-        lambda path: torch.save(values(tiny(3)), path),
-        r"is a pickle, which can run code.*allow_pickle",
-    ),
 }
 
 
@@ -168,14 +165,79 @@ def test_nothing_at_the_path(tmp_path: Path) -> None:
         load_weights(tiny(), tmp_path / "none.safetensors")
 
 
-@pytest.mark.parametrize("prefix", ["", "module."])
-@pytest.mark.parametrize("wrapped", [False, True])
-def test_a_trusted_pickle_is_read(tmp_path: Path, prefix: str, wrapped: bool) -> None:
-    stored = {f"{prefix}{name}": value for name, value in values(tiny(0)).items()}
-    torch.save({"state_dict": stored, "epoch": 3} if wrapped else stored, tmp_path / "w.pth")
+def renamed(prefix: str, seed: int = 0) -> dict[str, Tensor]:
+    return {f"{prefix}{name}": value for name, value in values(tiny(seed)).items()}
+
+
+NESTED: dict[str, Callable[[str], object]] = {
+    "alone": renamed,
+    "state_dict": lambda prefix: {"epoch": 3, "state_dict": renamed(prefix), "best": np.float64(0.5)},
+    "model": lambda prefix: {
+        "optimizer": {"state": {0: {"exp_avg": torch.zeros(4, 1, 3, 3)}}, "param_groups": [{"lr": 0.1}]},
+        "model": renamed(prefix),
+        "args": Namespace(lr=0.1),
+    },
+    "deep": lambda prefix: {"checkpoint": {"net": renamed(prefix)}},
+    "beside a head": lambda prefix: (
+        {**renamed(prefix), "decoder.0.weight": torch.zeros(2, 3)} if prefix else renamed(prefix)
+    ),
+    "the first of two": lambda prefix: {"model": renamed(prefix), "ema": renamed(prefix, 2)},
+}
+
+
+@pytest.mark.parametrize("prefix", ["", "module.", "model.", "backbone.", "_orig_mod.", "module._orig_mod."])
+@pytest.mark.parametrize("nested", NESTED)
+def test_weights_are_found_wherever_a_training_script_put_them(
+    tmp_path: Path, prefix: str, nested: str
+) -> None:
+    torch.save(NESTED[nested](prefix), tmp_path / "w.pth")
     model = tiny(1)
-    load_weights(model, tmp_path / "w.pth", allow_pickle=True)
+    load_weights(model, tmp_path / "w.pth")
     assert same(values(model), values(tiny(0)))
+
+
+def test_a_prefix_in_safetensors_is_found_too(tmp_path: Path) -> None:
+    safetensors.torch.save_file(renamed("backbone."), tmp_path / "w")
+    model = tiny(1)
+    load_weights(model, tmp_path / "w")
+    assert same(values(model), values(tiny(0)))
+
+
+@pytest.mark.parametrize("prefix", ["ema", "ema.", "ema.module", "ema.module."])
+def test_a_prefix_says_which_weights_are_meant(tmp_path: Path, prefix: str) -> None:
+    own = "module." if "module" in prefix else ""
+    torch.save({"model": renamed(own), "ema": renamed(own, 2)}, tmp_path / "w.pth")
+    model = tiny(1)
+    load_weights(model, tmp_path / "w.pth", prefix=prefix)
+    assert same(values(model), values(tiny(2)))
+
+
+def test_a_prefix_inside_one_mapping(tmp_path: Path) -> None:
+    torch.save({**renamed("student."), **renamed("teacher.", 2)}, tmp_path / "w.pth")
+    for prefix, seed in ((None, 0), ("student", 0), ("teacher", 2)):
+        model = tiny(1)
+        load_weights(model, tmp_path / "w.pth", prefix=prefix)
+        assert same(values(model), values(tiny(seed)))
+
+
+def test_a_prefix_that_no_name_has(tmp_path: Path) -> None:
+    torch.save({"model": renamed("module.")}, tmp_path / "w.pth")
+    with pytest.raises(CheckpointError, match=r"begins with 'ema\.'; there are model\.module\.0, "):
+        load_weights(tiny(), tmp_path / "w.pth", prefix="ema")
+
+
+def test_what_fits_in_shape_comes_before_what_fits_in_name(tmp_path: Path) -> None:
+    wide = {name: torch.zeros(9) for name in values(tiny())}
+    torch.save({"model": wide, "net": renamed("")}, tmp_path / "w.pth")
+    model = tiny(1)
+    load_weights(model, tmp_path / "w.pth")
+    assert same(values(model), values(tiny(0)))
+
+
+def test_the_number_of_classes_of_a_checkpoint(tmp_path: Path) -> None:
+    torch.save({"state_dict": values(tiny(0, classes=9))}, tmp_path / "w.pth")
+    assert stored_classes(tiny(1), tmp_path / "w.pth") == 9
+    assert stored_classes(tiny(1, classes=9), tmp_path / "w.pth") is None
 
 
 class Trap:
@@ -189,10 +251,10 @@ class Trap:
         return (os.mkdir, (str(self.path),))
 
 
-def test_even_a_trusted_pickle_runs_no_code(tmp_path: Path) -> None:
+def test_a_pickle_runs_no_code(tmp_path: Path) -> None:
     torch.save({"0.weight": Trap(tmp_path / "sprung")}, tmp_path / "w.pt")
-    with pytest.raises(CheckpointError, match="cannot be read as a pickle of tensors"):
-        load_weights(tiny(), tmp_path / "w.pt", allow_pickle=True)
+    with pytest.raises(CheckpointError, match="mkdir, which could run code; only tensors are read"):
+        load_weights(tiny(), tmp_path / "w.pt")
     assert not (tmp_path / "sprung").exists()
 
 
@@ -200,14 +262,14 @@ def test_even_a_trusted_pickle_runs_no_code(tmp_path: Path) -> None:
 def test_a_pickle_of_something_else_is_refused(tmp_path: Path, content: object) -> None:
     torch.save(content, tmp_path / "w.pt")
     with pytest.raises(CheckpointError, match="holds no mapping of names to tensors"):
-        load_weights(tiny(), tmp_path / "w.pt", allow_pickle=True)
+        load_weights(tiny(), tmp_path / "w.pt")
 
 
 def test_a_truncated_pickle_is_refused(tmp_path: Path) -> None:
     torch.save(values(tiny()), tmp_path / "w.pt")
     (tmp_path / "w.pt").write_bytes((tmp_path / "w.pt").read_bytes()[:500])
     with pytest.raises(CheckpointError, match="cannot be read as a pickle of tensors"):
-        load_weights(tiny(), tmp_path / "w.pt", allow_pickle=True)
+        load_weights(tiny(), tmp_path / "w.pt")
 
 
 def test_saving_nan_is_refused_and_keeps_the_old_file(tmp_path: Path) -> None:

@@ -3,20 +3,20 @@
 import numpy as np
 import pytest
 import torch
-from zoo import trained
 
 from leantta.data.datasets import model_inputs
 from leantta.gates.paper import PaperGate
 from leantta.methods.method import TorchPredictor
 from leantta.modalities.datasets import dataset_info
 from leantta.models.named import build
-from leantta.models.pretrained import pretrained
+from leantta.models.opening import pretrained
 from leantta.nn import AdaptiveNorm, watch
 from leantta.surgery.apply import adapt
 from leantta.surgery.plan import Action, plan
 from leantta_lab.datasets.cifar import load_images
 from leantta_lab.models.table import MODELS
 from reference import assert_close
+from zoo import trained
 
 
 def inputs_of(name: str, count: int = 2) -> torch.Tensor:

@@ -20,7 +20,7 @@ from leantta.methods.method import TorchPredictor
 from leantta.methods.parse import parse_method
 from leantta.modalities.cells import CLEAN
 from leantta.modalities.datasets import dataset_info
-from leantta.models.pretrained import pretrained
+from leantta.models.opening import pretrained
 from leantta.nn import watch
 from leantta.progress import Progress, silent
 from leantta.report.show import show

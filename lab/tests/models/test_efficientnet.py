@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from leantta.errors import CheckpointError, MissingFileError
+from leantta.errors import MissingFileError
 from leantta.models.named import build, model_entry
-from leantta.models.pretrained import pretrained
+from leantta.models.opening import pretrained
 from leantta_lab.models.efficientnet import PACKAGE, find_published
 
 PUBLIC = "efficientnet_lite_pytorch"
@@ -44,14 +44,11 @@ def test_weights_of_ones_own_come_first(tmp_path: Path, monkeypatch: pytest.Monk
     assert find_published("imagenet") == own
 
 
-def test_only_the_published_pickle_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_published_pickle_is_read(tmp_path: Path) -> None:
     pickle = tmp_path / "lite0.pth"
     model = build("efficientnet_lite0")
     torch.save(model.state_dict(), pickle)
-    with pytest.raises(CheckpointError, match="is a pickle"):
-        pretrained("efficientnet_lite0", weights=pickle)
-    monkeypatch.setattr("leantta.models.pretrained.checkpoint_of", lambda *_: pickle)
-    loaded = pretrained("efficientnet_lite0").state_dict()
+    loaded = pretrained("efficientnet_lite0", weights=pickle).state_dict()
     assert all(torch.equal(value, loaded[name]) for name, value in model.state_dict().items())
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from bird_files import corpora
-from leantta.models.pretrained import pretrained
+from leantta.models.opening import pretrained
 from leantta_lab.training.loop import by_class
 from leantta_lab.training.recipes import Recipe
 from leantta_lab.training.request import TrainRequest, train

@@ -7,7 +7,7 @@ import pytest
 
 from leantta.modalities.datasets import load_data
 from leantta.modalities.kinds import MODALITIES
-from leantta.models.pretrained import pretrained
+from leantta.models.opening import pretrained
 from leantta_lab.training.request import decided
 from leantta_lab.training.views import VIEWS
 from motion_files import write_har

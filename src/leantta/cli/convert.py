@@ -12,6 +12,7 @@ from leantta.progress import Bar
 @click.command("convert")
 @click.argument("model")
 @options.weights
+@options.prefix
 @options.dataset
 @click.option(
     "--calibration",
@@ -84,6 +85,7 @@ from leantta.progress import Bar
 def convert(
     model: str,
     weights: Path | None,
+    prefix: str | None,
     dataset: str | None,
     calibration: Path,
     field: Path | None,
@@ -105,10 +107,10 @@ def convert(
 ) -> None:
     """Turn MODEL into one ONNX file that adapts to each input as it runs.
 
-    MODEL is a name (resnet18, mobilenet_v2, vggish, mobilevit_s, motion_cnn) or your own function that
-    returns a module: file.py:function or package.module:function. The file needs only onnxruntime;
-    `leantta run`, or leantta.load in Python, read what else it carries: preprocessing, class names, how
-    unusual an input is.
+    MODEL is a name (resnet18, mobilenet_v2, vggish, mobilevit_s, motion_cnn), your own function that
+    returns a module (file.py:function or package.module:function), timm:NAME or torchvision:NAME where you
+    have those, or a program of torch.export (FILE.pt2). The file needs only onnxruntime; `leantta run`, or
+    leantta.load in Python, read what else it carries: preprocessing, class names, how unusual an input is.
 
     \b
     Examples:
@@ -116,6 +118,8 @@ def convert(
       leantta convert resnet18 --weights my.safetensors --calibration cifar10.npz --adapt all -o r18.onnx
       leantta convert my_model.py:build --calibration photos/ --mean 0.485,0.456,0.406 \\
           --std 0.229,0.224,0.225 --classes names.txt --input image -o mine.onnx
+      leantta convert timm:resnet50 --calibration photos/ --input image -o r50.onnx
+      leantta convert timm:efficientnet_lite0 --weights mine.pth --calibration photos/ -o lite0.onnx
       leantta convert resnet18 --calibration cifar10.npz --field door/ -o door.onnx
       leantta convert resnet18 --calibration cifar10.npz --portable -o everywhere.onnx
       leantta convert motion_cnn --dataset har --calibration har.npz -o motion.onnx
@@ -131,6 +135,7 @@ def convert(
     request = Request(
         model=model,
         weights=weights,
+        prefix=prefix,
         dataset=dataset,
         calibration=calibration,
         field=field,

@@ -22,6 +22,7 @@ STREAMS = "abrupt, gradual, severity5, correlated, one_cell, clean"
 )
 @options.images
 @options.weights
+@options.prefix
 @options.dataset
 @click.option(
     "--corrupted",
@@ -61,6 +62,7 @@ def evaluation(
     model: str | None,
     images: Path,
     weights: Path | None,
+    prefix: str | None,
     dataset: str | None,
     corrupted: Path | None,
     streams: str,
@@ -122,6 +124,7 @@ def evaluation(
         dataset=dataset or dataset_of(model, contenders),
         images=images,
         weights=weights,
+        prefix=prefix,
         corrupted=corrupted,
         streams=tuple(options.parts(streams)),
         methods=contenders,

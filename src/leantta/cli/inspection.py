@@ -22,10 +22,11 @@ OBSERVED = 512
 @click.command("inspect")
 @click.argument("model")
 @options.weights
+@options.prefix
 @options.dataset
 @options.adapt
 @click.option(
-    "--input", "shape", help="Input shape C,H,W. Default: the named model's, 3,224,224 for your own."
+    "--input", "shape", help="Input shape C,H,W. Default: what is known of the model, else 3,224,224."
 )
 @click.option(
     "--source",
@@ -41,6 +42,7 @@ OBSERVED = 512
 def inspection(
     model: str,
     weights: Path | None,
+    prefix: str | None,
     dataset: str | None,
     layers: str,
     shape: str | None,
@@ -50,9 +52,11 @@ def inspection(
 ) -> None:
     """Show what would happen to each BatchNorm of MODEL, and why; or what a model file says of itself.
 
-    MODEL is a name (resnet18, mobilenet_v2, vggish, mobilevit_s) or your own function that returns a module:
-    file.py:function or package.module:function. Nothing is changed and no weights are needed. Of a file that
-    `leantta convert` made (.onnx) it shows which layers adapt, and what to expect of that.
+    MODEL is a name (resnet18, mobilenet_v2, vggish, mobilevit_s), your own function that returns a module
+    (file.py:function or package.module:function), timm:NAME or torchvision:NAME where you have those, or a
+    program of torch.export (FILE.pt2). Nothing is changed and no weights are needed; with --weights it counts
+    dead channels, too. Of a file that `leantta convert` made (.onnx) it shows which layers adapt, and what to
+    expect of that.
 
     \b
     Examples:
@@ -61,6 +65,7 @@ def inspection(
       leantta inspect mobilenet_v2 --adapt 0.4
       leantta inspect resnet18 --adapt 'layer1.*,bn1'
       leantta inspect my_model.py:build --input 3,96,96 --adapt all
+      leantta inspect timm:mobilenetv3_small_100 --weights mine.pth
       leantta inspect resnet18 --weights weights/resnet18_cifar10.safetensors \\
           --adapt shift:8 --source cifar10.npz --field photos/
     """
@@ -71,16 +76,15 @@ def inspection(
         return
     import torch
 
-    from leantta.models.named import default_dataset, is_named, model_entry
-    from leantta.models.pretrained import pretrained
-    from leantta.models.reference import resolve
+    from leantta.models.named import default_dataset
+    from leantta.models.opening import open_model
     from leantta.surgery.adaptation import Selector, parse_selector
     from leantta.surgery.plan import plan
 
     by_shift = layers.startswith("shift:")
-    network = pretrained(model, dataset, weights) if weights or by_shift else resolve(model)
-    own = model_entry(model).input_shape if is_named(model) else (3, 224, 224)
-    size = _shape(shape) if shape else own
+    opened = open_model(model, dataset=dataset, weights=weights, prefix=prefix, untrained=not by_shift)
+    network = opened.module
+    size = _shape(shape) if shape else opened.input_shape or (3, 224, 224)
     example = torch.zeros(2, *size).normal_(generator=torch.Generator().manual_seed(0))
     selector: Selector = parse_selector(layers)
     if by_shift:

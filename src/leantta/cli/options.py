@@ -30,8 +30,13 @@ class Brought(click.ParamType[str]):
 weights = click.option(
     "--weights",
     type=click.Path(path_type=Path),
-    help="Checkpoint in safetensors. Where trained weights are needed, the default is\n"
-    "weights/MODEL_DATASET.safetensors.",
+    help="File of weights: safetensors, .pt or .pth, of which only tensors are read. Default: those the\n"
+    "model comes with; of a named model weights/MODEL_DATASET.safetensors.",
+)
+prefix = click.option(
+    "--prefix",
+    help="What stands before the names that are meant in the file of weights, such as ema.module.\n"
+    "Default: what fits the model best.",
 )
 images = click.option(
     "--images",

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from leantta.data.logmel import Filling
+from leantta.data.preprocess import Preprocessing
 from leantta.disturbances.copies import Disturbances
 from leantta.errors import SettingError
 from leantta.export.artifact import seal, versions
@@ -52,6 +53,7 @@ def convert(
     options: FileOptions = FileOptions(),  # noqa: B008 - frozen
     mean: Sequence[float] | None = None,
     std: Sequence[float] | None = None,
+    preprocessing: Preprocessing | None = None,
     sound: Filling | None = None,
     classes: Sequence[str] | None = None,
     name: str | None = None,
@@ -62,7 +64,8 @@ def convert(
 
     `calibration` are source inputs: uint8 images (n, h, w, c), with the mean and std per channel that the
     model was trained with; signals, float (n, c, *positions) in their own unit, with theirs; or float32
-    (n, ...) exactly as the model takes them, without. Some hundreds are usual. For a model that hears they
+    (n, ...) exactly as the model takes them, without. Some hundreds are usual. A `preprocessing` says how
+    images of any size become such ones (`fitted` does it); the file carries it. For a model that hears they
     are log-mel features (n, 1, frames, 64), and `sound` says what follows a clip that is too short. `field`
     are unlabelled inputs from where the file will run, given as `calibration` is: the shift filter is fitted
     on them, too. The file appears whole or not at all.
@@ -75,7 +78,9 @@ def convert(
     with replacing(output) as part:  # first, so that a bad place shows before the work is done
         if options.memory is not None and not asked.remembers:
             raise SettingError(f"the {asked.name} gate remembers nothing, so its file has no stream mode")
-        source = read_source(calibration, statistics_of(mean, std), sound, options.input)
+        if preprocessing is not None and mean is None and std is None:
+            mean, std = preprocessing.mean, preprocessing.std
+        source = read_source(calibration, statistics_of(mean, std), sound, options.input, preprocessing)
         adapted = adapt_source(
             model,
             source.inputs,

@@ -1,11 +1,17 @@
-"""Preprocessing inside a graph: uint8 images (n, h, w, c) in, normalised values to the first layer."""
+"""Preprocessing inside a graph: uint8 images (n, h, w, c) in, normalised values to the first layer.
+
+What comes before, from an image of any size to those bytes, is in `leantta.data.preprocess`.
+"""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from leantta.data.datasets import Pixels, per_channel
+from leantta.data.preprocess import Preprocessing
+from leantta.errors import DataError, SettingError
 from leantta.export.trace import INPUT
 from leantta.graph.ir import BATCH, Graph, Node, Shape, Tensor
 
@@ -28,6 +34,26 @@ def normalized(images: Pixels, mean: tuple[float, ...], std: tuple[float, ...]) 
 def standardized(signals: Floats, mean: tuple[float, ...], std: tuple[float, ...]) -> Floats:
     """Return signals (n, c, *positions) as a model takes them, exactly as the runtime does."""
     return (signals - per_channel(mean, signals.ndim)) / per_channel(std, signals.ndim)
+
+
+def check_fitted(images: npt.NDArray[Any], how: Preprocessing, *, normalized: bool) -> None:
+    """Refuse calibration inputs that cannot have come out of a preprocessing.
+
+    Raises:
+        SettingError: they are no images of bytes.
+        DataError: they have another size or other channels.
+    """
+    if not normalized or images.dtype != np.uint8:
+        raise SettingError(
+            f"a preprocessing is for images given as uint8, with mean and std; these inputs are "
+            f"{images.dtype}{' without mean and std' * (not normalized)}. Leave it out, or give images."
+        )
+    height, width = how.size or images.shape[1:3]
+    if images.shape[1:] != (height, width, how.channels):
+        raise DataError(
+            f"the preprocessing makes images of shape {(height, width, how.channels)}, the calibration "
+            f"images have {images.shape[1:]}. Give them as they come out of it."
+        )
 
 
 def with_preprocessing(graph: Graph, mean: tuple[float, ...], std: tuple[float, ...], *, last: bool) -> Graph:

@@ -12,7 +12,7 @@ from leantta.data.logmel import FRAMES, Filling
 from leantta.data.npz import read_array
 from leantta.data.resize import cover
 from leantta.errors import DataError, SettingError
-from leantta.evaluate.predictor import Predictor, decided
+from leantta.export.accuracy import accuracy_of
 from leantta.export.convert import convert
 from leantta.export.folders import is_image_folder, read_features, read_images
 from leantta.export.options import FileOptions
@@ -25,15 +25,16 @@ from leantta.methods.method import TorchPredictor
 from leantta.modalities.datasets import dataset_info, load_data, modality_of
 from leantta.modalities.kinds import MODALITIES
 from leantta.models.named import ModelEntry, default_dataset, is_named, model_entry
-from leantta.models.pretrained import checkpoint_sha256, pretrained
-from leantta.progress import Progress, Progresses, silent
+from leantta.models.opened import OpenedModel
+from leantta.models.opening import open_model
+from leantta.progress import Progresses, silent
 from leantta.runtime.session import load
 from leantta.surgery.adaptation import DEFAULT_LAYERS, Selector
 
 PerChannel = tuple[float, ...]
 
-TESTED, AT_ONCE = 1000, 50
-"""How many labelled inputs the accuracy is measured on, at most, and how many of them at once."""
+TESTED = 1000
+"""How many labelled inputs the accuracy is measured on, at most."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +46,7 @@ class Request:
     output: Path
     field: Path | None = None  # inputs from where the file will run, for the shift filter
     weights: Path | None = None
+    prefix: str | None = None  # of the names that are meant in the file of weights; None: what fits best
     dataset: str | None = None  # None: the one that a named model is meant for, or the user's own
     layers: Selector = DEFAULT_LAYERS
     gate: Gate = DEFAULT_GATE
@@ -80,11 +82,14 @@ def run_request(request: Request, progress: Progresses = lambda _: silent) -> Co
     if request.images < 1:
         raise SettingError(f"a number of calibration images is at least 1, got {request.images}")
     request = replace(request, dataset=request.dataset or default_dataset(request.model))
-    model = pretrained(request.model, request.dataset, request.weights)
+    opened = open_model(
+        request.model, dataset=request.dataset, weights=request.weights, prefix=request.prefix
+    )
+    request = _completed(request, opened)
     source = READERS[kind_of(request)](request, progress)
     field = None if request.field is None else _field(request, request.field, source, progress)
     done = convert(
-        model,
+        opened.module,
         source.inputs,
         request.output,
         field=field,
@@ -94,9 +99,9 @@ def run_request(request: Request, progress: Progresses = lambda _: silent) -> Co
         mean=source.mean,
         std=source.std,
         sound=source.sound,
-        classes=source.classes if request.classes is None else _names(request.classes),
+        classes=(source.classes or opened.classes) if request.classes is None else _names(request.classes),
         name=request.model,
-        weights_sha256=checkpoint_sha256(request.model, request.dataset, request.weights),
+        weights_sha256=opened.weights_sha256,
         progress=progress,
     )
     done = replace(done, noun=source.noun)
@@ -104,9 +109,19 @@ def run_request(request: Request, progress: Progresses = lambda _: silent) -> Co
         return done
     outside = TorchPredictor(done.adapted, mean=source.mean, std=source.std)
     with load(request.output) as session:
-        torch_ = _accuracy(outside, source.labelled, progress("accuracy, torch"))
-        file = _accuracy(session, source.labelled, progress("accuracy, file"))
+        torch_ = accuracy_of(outside, source.labelled, progress("accuracy, torch"))
+        file = accuracy_of(session, source.labelled, progress("accuracy, file"))
     return replace(done, accuracy=(torch_, file, len(source.labelled.labels)))
+
+
+def _completed(request: Request, opened: OpenedModel) -> Request:
+    """Return the request with what the model says of its images where nobody said it."""
+    told = opened.preprocessing
+    if told is None or request.dataset is not None:
+        return request
+    request = replace(request, size=request.size or told.crop)
+    nobody = request.mean is None and request.std is None
+    return replace(request, mean=told.mean, std=told.std) if nobody else request
 
 
 def _field(request: Request, path: Path, source: Calibration, progress: Progresses) -> Array:
@@ -283,14 +298,3 @@ def _labelled(request: Request, beside: Path | None) -> Dataset | None:
             return None  # a file with the train split alone will do for calibration
     samples = _sized(data.samples[:TESTED], request.size)
     return replace(data, samples=samples, labels=data.labels[:TESTED])
-
-
-def _accuracy(predictor: Predictor, data: Dataset, progress: Progress) -> float:
-    inputs = modality_of(data.name).inputs
-    right = 0
-    for start in range(0, len(data.labels), AT_ONCE):
-        labels = data.labels[start : start + AT_ONCE]
-        logits = predictor.predict(inputs(data.samples[start : start + AT_ONCE]))
-        right += int((decided(logits) == labels).sum())
-        progress(start + len(labels), len(data.labels))
-    return right / len(data.labels)

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -10,9 +10,10 @@ import torch
 from torch import nn
 
 from leantta.data.logmel import BANDS, SAMPLE_RATE, Filling, clip_samples
+from leantta.data.preprocess import Preprocessing, check_statistics
 from leantta.disturbances.copies import Disturbances, disturbances_of
 from leantta.errors import DataError, SettingError
-from leantta.export.preprocessing import normalized, standardized
+from leantta.export.preprocessing import check_fitted, normalized, standardized
 from leantta.graph.ir import Array
 from leantta.quantize.params import Range
 from leantta.runtime.metadata import InputInfo, SoundInfo
@@ -82,9 +83,15 @@ class Source:
 
 
 def read_source(
-    calibration: Array, statistics: Statistics | None, sound: Filling | None, kind: str
+    calibration: Array,
+    statistics: Statistics | None,
+    sound: Filling | None,
+    kind: str,
+    preprocessing: Preprocessing | None = None,
 ) -> Source:
     """Return calibration inputs for a file of a kind: `tensor`, `image` or `waveform`.
+
+    Images are as they come out of the `preprocessing`, which the file only carries.
 
     Raises:
         DataError: the inputs cannot be used.
@@ -95,12 +102,17 @@ def read_source(
     if sound is not None and statistics is not None:
         raise SettingError("a model for sound takes its log-mel features as they are; leave mean and std out")
     signal = statistics is not None and is_signal(calibration)
+    if statistics is not None and not signal:
+        check_statistics(*statistics, len(statistics[0]))
+    if preprocessing is not None:
+        check_fitted(calibration, preprocessing, normalized=statistics is not None)
+        preprocessing = replace(preprocessing, mean=None, std=None)  # they stand beside it
     if statistics is None or signal:
         calibration = as_float32(calibration)
     mean, std = statistics or (None, None)
     plain = InputInfo("signal" if signal else kind, (), mean, std)
     inputs = _taken(calibration, plain)
-    info = plain._replace(shape=inputs.shape[1:])
+    info = plain._replace(shape=inputs.shape[1:], preprocessing=preprocessing)
     return Source(calibration, inputs, info if sound is None else _sound_info(info, sound))
 
 

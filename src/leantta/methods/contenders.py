@@ -126,6 +126,7 @@ def on_torch(
     images: Path,
     example: Inputs,
     threads: int | None,
+    prefix: str | None = None,
 ) -> list[Contender]:
     """Return a contender for each method, all on the same torch model; `example` are two inputs of a stream.
 
@@ -137,12 +138,13 @@ def on_torch(
     import torch  # here, so that files need no torch
 
     from leantta.methods.method import SourceModel, TorchPredictor
-    from leantta.models.pretrained import checkpoint_sha256, pretrained
+    from leantta.models.opening import open_model
 
     if threads is not None:
         torch.set_num_threads(threads)
     info = dataset_info(dataset)
-    network = pretrained(model, dataset, weights)
+    opened = open_model(model, dataset=dataset, weights=weights, prefix=prefix)
+    network = opened.module
     training = cache(lambda: load_data(images, dataset, "train").samples)
     source = SourceModel(
         model=network,
@@ -153,8 +155,7 @@ def on_torch(
         source=lambda count: info.modality.inputs(training()[:count]),
         modality=info.modality.name,
     )
-    weights_sha256 = checkpoint_sha256(model, dataset, weights)
-    return put_on(source, methods, model=model, dataset=dataset, weights_sha256=weights_sha256)
+    return put_on(source, methods, model=model, dataset=dataset, weights_sha256=opened.weights_sha256)
 
 
 def put_on(

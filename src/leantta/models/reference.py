@@ -1,6 +1,6 @@
-"""A model by reference: a name of the table, `path/to/file.py:function` or `package.module:function`.
+"""A model by reference: `path/to/file.py:function` or `package.module:function`.
 
-The last two run the user's own code, with everything that code may do: give them only files you trust.
+Both run the user's own code, with everything that code may do: give only files you trust.
 """
 
 import importlib
@@ -16,28 +16,22 @@ from types import ModuleType
 from torch import nn
 
 from leantta.errors import MissingFileError, SettingError, UnsupportedModelError
-from leantta.models.named import build
 
 
-def resolve(spec: str, *, num_classes: int | None = None) -> nn.Module:
-    """Return the model that `spec` refers to, in evaluation mode.
+def resolve(spec: str) -> nn.Module:
+    """Return the model that a function of the user's own returns, in evaluation mode.
 
-    A function is called without arguments, so `num_classes` is for the models of the table alone. Its file
-    can import what lies beside it; `package.module` may lie in the current folder.
-
-    >>> type(resolve("mobilenet_v2")).__name__
-    'MobileNetV2'
+    It is called without arguments. Its file can import what lies beside it; `package.module` may lie in the
+    current folder.
 
     Raises:
-        SettingError: no model has that name, there is no such function, or it fails.
+        SettingError: there is no such function, or it fails.
         MissingFileError: there is no such file.
         UnsupportedModelError: the function returns something that is not a module.
     """
     place, colon, name = spec.rpartition(":")
     if not colon:
-        if spec.endswith(".py"):
-            raise SettingError(f"{spec!r} names a file and no function in it. Write {spec}:FUNCTION.")
-        return build(spec, num_classes=num_classes)
+        raise SettingError(f"{spec!r} names a file and no function in it. Write {spec}:FUNCTION.")
     if not place or not name:
         raise SettingError(
             f"{spec!r} is no model. Write path/to/file.py:function or package.module:function."

@@ -6,15 +6,14 @@ Loading checks everything before it changes anything: a model is left either as 
 
 from collections.abc import Mapping
 from pathlib import Path
-from pickle import UnpicklingError
 
 import safetensors.torch
 import torch
-from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from leantta.errors import CheckpointError
 from leantta.files import existing, replacing
+from leantta.models.stored import fitting_part, read_parts
 
 COUNTER = "num_batches_tracked"
 SHOWN = 3
@@ -22,14 +21,13 @@ SHOWN = 3
 
 
 def load_weights(
-    model: nn.Module, path: Path | str, *, allow_pickle: bool = False, new_head: bool = False
+    model: nn.Module, path: Path | str, *, prefix: str | None = None, new_head: bool = False
 ) -> None:
     """Copy the checkpoint at `path` into `model`, in the model's own precision.
 
+    It is a safetensors file, or one that torch pickled (.pt, .pth), of which only tensors are read. Where in
+    it the weights are is found by itself (see `leantta.models.stored`); `prefix` says which names are meant.
     With `new_head`, a checkpoint of another number of classes is taken too: the last layer stays as it is.
-
-    A checkpoint that torch pickled (.pt, .pth) is only read with `allow_pickle`, and even then with torch's
-    `weights_only` reader, which builds tensors and runs no code of the file.
 
     Raises:
         MissingFileError: there is nothing at `path`.
@@ -37,8 +35,8 @@ def load_weights(
             The model is then as it was before.
     """
     file = existing(Path(path), "checkpoint")
-    stored = _read(file, allow_pickle)
     wanted = _tensors(model)
+    stored = fitting_part(file, read_parts(file), wanted, prefix)
     if new_head and _other_classes(_reshaped(stored, wanted), stored, wanted):
         head = _last_layer(wanted)
         wanted, stored = (
@@ -51,6 +49,18 @@ def load_weights(
     with torch.no_grad():
         for name, value in fitting.items():
             wanted[name].copy_(value)
+
+
+def stored_classes(model: nn.Module, path: Path | str, *, prefix: str | None = None) -> int | None:
+    """Return the number of classes of a checkpoint whose last layer has another one; None: it is the model's.
+
+    Raises:
+        MissingFileError, CheckpointError: there is no such file, or it cannot be read.
+    """
+    file = existing(Path(path), "checkpoint")
+    wanted = _tensors(model)
+    stored = fitting_part(file, read_parts(file), wanted, prefix)
+    return _other_classes(_reshaped(stored, wanted), stored, wanted)
 
 
 def save_weights(model: nn.Module, path: Path | str) -> None:
@@ -80,45 +90,6 @@ def _halved(value: Tensor) -> Tensor:
         return value
     half = value.half()
     return half if torch.isfinite(half).all() else value
-
-
-def _read(file: Path, allow_pickle: bool) -> dict[str, Tensor]:
-    """The tensors in `file`, whose format is told from its first bytes and not from its name."""
-    try:
-        with file.open("rb") as f:
-            start = f.read(9)
-        # A safetensors file is the length of its header in 8 bytes, then the header: a JSON object.
-        if start[8:] != b"{" and start.startswith((b"PK", b"\x80")):
-            return _read_pickle(file, allow_pickle)
-        return safetensors.torch.load_file(file)
-    except (SafetensorError, OSError) as e:
-        raise CheckpointError(
-            f"{file} cannot be read as safetensors: {e}. "
-            f"It may be cut short or of another format; copy it again."
-        ) from e
-
-
-def _read_pickle(file: Path, allowed: bool) -> dict[str, Tensor]:
-    if not allowed:
-        raise CheckpointError(
-            f"{file} is a pickle, which can run code when it is read; safetensors is wanted. "
-            f"If you trust it, load it with allow_pickle=True and write it anew with `save_weights`."
-        )
-    try:
-        content = torch.load(file, map_location="cpu", weights_only=True)
-    except (UnpicklingError, RuntimeError, EOFError, ValueError, LookupError, AttributeError) as e:
-        reason = str(e).splitlines()[0] if str(e) else type(e).__name__
-        raise CheckpointError(
-            f"{file} cannot be read as a pickle of tensors: {reason}. Save the model's state_dict()."
-        ) from e
-    if isinstance(content, dict) and isinstance(content.get("state_dict"), dict):
-        content = content["state_dict"]
-    if not isinstance(content, dict) or not all(isinstance(value, Tensor) for value in content.values()):
-        raise CheckpointError(
-            f"{file} holds no mapping of names to tensors. Save the model's state_dict() alone."
-        )
-    # nn.DataParallel, common in training scripts, puts "module." before every name.
-    return {str(name).removeprefix("module."): value for name, value in content.items()}
 
 
 def _check_fit(file: Path, stored: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from leantta.data.datasets import per_channel
 from leantta.data.logmel import Wave, check_wave, fit_wave, log_mel
+from leantta.data.preprocess import fitted
 from leantta.data.resize import Pixels, cover, luminance
 from leantta.errors import DataError, SettingError
 from leantta.runtime.metadata import Info, InputInfo, SoundInfo
@@ -74,10 +75,26 @@ def check_takes_images(info: Info) -> None:
 
 
 def fit_image(image: Pixels, info: Info) -> Pixels:
-    """Return an RGB image (h, w, 3) of any size at the model's size, in grey if the model sees grey."""
+    """Return an RGB image (h, w, 3) of any size as the model takes it, by the preprocessing in its file.
+
+    A file that does not describe it takes images that are scaled to cover its input and cut in the centre, in
+    grey if it has one channel.
+
+    Raises:
+        DataError: it is not an image, or does not come out at the model's size.
+    """
     channels, height, width = info.input.shape
-    sized = cover(image, height, width)
-    return luminance(sized) if channels == 1 else sized
+    how = info.input.preprocessing
+    if how is None:
+        sized = cover(image, height, width)
+        return luminance(sized) if channels == 1 else sized
+    placed = fitted(image, how)
+    if placed.shape[:2] != (height, width):
+        raise DataError(
+            f"the model takes images of {height} x {width} pixels and its file does not scale them; this one "
+            f"has {placed.shape[0]} x {placed.shape[1]}. Scale it, or convert the model with --resize."
+        )
+    return placed
 
 
 def sound_info(info: Info) -> SoundInfo:
@@ -180,5 +197,5 @@ def _shape_hint(given: tuple[int, ...], wanted: tuple[int, ...], info: InputInfo
         channel = -1 if wanted != info.shape else 1
         if given[channel] != info.shape[0]:
             return f"The model has {info.shape[0]} channels, and {order}."
-        return f"Scale the images to {info.shape[2]}x{info.shape[1]} (leantta.data.resize.cover does)."
+        return f"Scale the images to {info.shape[2]}x{info.shape[1]}, as leantta.fit_image does."
     return f"Reshape it: {order}."

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from leantta.data.logmel import BANDS, HOP, SAMPLE_RATE, WINDOW, Filling
+from leantta.data.preprocess import Preprocessing
 from leantta.errors import ArtifactError, SettingError
 from leantta.gates.gate import Gate
 from leantta.gates.table import read_gate
@@ -19,8 +20,8 @@ from leantta.runtime.selftest import SelfTest
 
 SOUND_KINDS = ("frames", "waveform")
 
-FORMAT = 1
-"""The format of files that this version reads; a higher one was made by a newer version."""
+FORMAT = 2
+"""The highest format of files that this version reads; a higher one was made by a newer version."""
 
 
 class SoundInfo(NamedTuple):
@@ -44,6 +45,7 @@ class InputInfo(NamedTuple):
     mean: tuple[float, ...] | None = None
     std: tuple[float, ...] | None = None
     sound: SoundInfo | None = None
+    preprocessing: Preprocessing | None = None  # of images, without mean and std; None: `resize.cover`
 
     @property
     def is_image(self) -> bool:
@@ -95,7 +97,11 @@ class Info:
     selftest: SelfTest = field(repr=False)
     versions: Mapping[str, str]
     memory: MemoryInfo | None = None  # None: it has no stream mode
-    format: int = FORMAT
+
+    @property
+    def format(self) -> int:
+        """The lowest format whose readers understand all of it: 2 if it describes its preprocessing."""
+        return 1 if self.input.preprocessing is None else 2
 
     def label(self, index: int) -> str:
         """Return the name of a class, or its number when the classes have no names."""
@@ -111,9 +117,12 @@ def write_info(info: Info) -> str:
     inputs, selftest = info.input._asdict(), info.selftest._asdict()
     if (sound := inputs.pop("sound")) is not None:
         inputs["sound"] = sound._asdict()
+    if (how := inputs.pop("preprocessing")) is not None:
+        inputs["preprocessing"] = how.to_json()
     selftest["input"] = selftest.pop("packed")
     told = {
         **vars(info),
+        "format": info.format,
         "input": inputs,
         "gate": info.gate and info.gate.settings(),
         "plan": [row._asdict() for row in info.plan],
@@ -156,7 +165,6 @@ def read_info(container: Container) -> Info:
         raise fields.wrong("gate", "null when no layer adapts, and a gate otherwise")
     versions = fields.inner("versions")
     return Info(
-        format=version,
         model=fields.text("model"),
         weights_sha256=None if fields.is_null("weights_sha256") else fields.text("weights_sha256"),
         precision=fields.text("precision", of=("int8", "fp32")),
@@ -196,7 +204,20 @@ def _input(fields: Fields) -> InputInfo:
     std = None if plain else part.numbers("std", count=shape[0])
     if std and min(std) <= 0:
         raise part.wrong("std", "above 0")
-    return InputInfo(kind=kind, shape=shape, mean=mean, std=std)
+    given = InputInfo(kind=kind, shape=shape, mean=mean, std=std)
+    return given._replace(preprocessing=_preprocessing(part, given))
+
+
+def _preprocessing(part: Fields, given: InputInfo) -> Preprocessing | None:
+    if "preprocessing" not in part.values:
+        return None
+    try:
+        how = Preprocessing.from_json(part.inner("preprocessing").values)
+    except SettingError as e:
+        raise ArtifactError(f"{part.path} has wrong metadata: {e} Convert the model again.") from e
+    if not given.is_image or how.channels != given.shape[0] or how.size not in (None, given.shape[1:]):
+        raise part.wrong("preprocessing", f"what makes an input of shape {list(given.shape)}")
+    return how
 
 
 def _sound(part: Fields, kind: str, shape: tuple[int, ...]) -> SoundInfo:

@@ -16,12 +16,13 @@ from leantta.modalities.cells import CLEAN
 from leantta.modalities.photos import PhotoCells
 from leantta.progress import Progresses
 from leantta.runtime.session import Session
-from leantta.trial.model import Opened, completed, of_file, open_torch
+from leantta.trial.model import completed, of_file, open_torch
 from leantta.trial.photos import MOST_FITTED, parted, some
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+    from leantta.models.opened import OpenedModel
     from leantta.trial.request import Trial
 
 MODALITY = "image"
@@ -46,7 +47,7 @@ def get_ready(trial: "Trial", progress: Progresses) -> Ready:
         LeanTTAError: something does not exist or does not fit.
     """
     dataset = trial.images.resolve().name
-    opened = None if trial.model is None else open_torch(trial.model, trial.weights)
+    opened = None if trial.model is None else open_torch(trial.model, trial.weights, trial.prefix)
     files = {
         setting.runs: from_file(setting.runs, dataset, trial.threads)
         for setting in trial.settings
@@ -87,7 +88,7 @@ def sessions(files: dict[ModelFile, Contender]) -> list[Session]:
 
 
 def _told(
-    trial: "Trial", opened: Opened | None, files: dict[ModelFile, Contender]
+    trial: "Trial", opened: "OpenedModel | None", files: dict[ModelFile, Contender]
 ) -> tuple[Preprocessing | None, tuple[str, ...] | None]:
     """Return how the models take images, and the names of the classes, as far as anybody said.
 
@@ -142,7 +143,7 @@ def _inputs(cells: PhotoCells, count: int) -> Inputs:
 
 def _on_torch(
     trial: "Trial",
-    opened: Opened,
+    opened: "OpenedModel",
     how: Preprocessing,
     dataset: str,
     fit: Collection | None,

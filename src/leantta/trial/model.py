@@ -12,7 +12,7 @@ from leantta.models.named import default_dataset, is_named, model_entry
 from leantta.runtime.metadata import Info
 
 if TYPE_CHECKING:
-    from torch import nn
+    from leantta.models.opened import OpenedModel
 
 USUAL = Preprocessing(resize=256, crop=(224, 224), mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
 """How most networks for photographs were trained, for a model of which nobody says anything."""
@@ -49,6 +49,8 @@ def of_file(info: Info) -> Preprocessing:
     channels, *size = info.input.shape
     if not info.input.is_image or len(size) != 2:
         raise SettingError(f"{info.model} takes inputs of shape {info.input.shape}, not images.")
+    if info.input.preprocessing is not None:
+        return replace(info.input.preprocessing, mean=info.input.mean, std=info.input.std)
     return Preprocessing(
         resize=max(size),
         crop=(size[0], size[1]),
@@ -69,27 +71,18 @@ def completed(known: Preprocessing | None, first: Callable[[], tuple[int, int]])
     return Taking(known)
 
 
-class Opened(NamedTuple):
-    """A torch model, and what is known of it."""
-
-    module: "nn.Module"
-    preprocessing: Preprocessing | None
-    classes: tuple[str, ...] | None
-    weights_sha256: str | None
-
-
-def open_torch(model: str, weights: Path | None) -> Opened:
-    """Return the torch model that a text names, with its weights.
+def open_torch(model: str, weights: Path | None, prefix: str | None) -> "OpenedModel":
+    """Return the torch model that a text names, with its weights, and what is known of it.
 
     Raises:
         LeanTTAError: there is none, or its weights do not fit.
     """
-    from leantta.models.pretrained import checkpoint_sha256, pretrained
+    from leantta.models.opening import open_model
 
+    opened = open_model(model, weights=weights, prefix=prefix)
     dataset = default_dataset(model)
-    return Opened(
-        module=pretrained(model, dataset, weights),
-        preprocessing=of_named(model),
-        classes=None if dataset is None else dataset_info(dataset).classes,
-        weights_sha256=checkpoint_sha256(model, dataset, weights),
+    return replace(
+        opened,
+        preprocessing=opened.preprocessing or of_named(model),
+        classes=opened.classes or (None if dataset is None else dataset_info(dataset).classes),
     )

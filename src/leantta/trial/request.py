@@ -47,6 +47,7 @@ class Trial:
     settings: tuple[Setting, ...]  # the first is what others are compared with
     model: str | None = None  # what methods are put on; None if there are files only
     weights: Path | None = None
+    prefix: str | None = None  # of the names that are meant in the file of weights
     layout: Layout | None = None
     classes: Path | None = None  # names in the order of the scores
     calibration: Path | None = None  # source images to fit on; None: a part of the images

@@ -21,7 +21,7 @@ from leantta.disturbances.corruptions.pixels import Images
 from leantta.disturbances.corruptions.strengths import CIFAR_C
 from leantta.methods.method import TorchPredictor
 from leantta.modalities.datasets import dataset_info
-from leantta.models.pretrained import pretrained
+from leantta.models.opening import pretrained
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 REFERENCE = CHECKOUT.parent / "shared/data/cifar10c-reference/reference.npz"

@@ -22,7 +22,7 @@ from leantta.files import sha256_of
 from leantta.gates.calibrated import CalibratedGate
 from leantta.methods.method import TorchPredictor
 from leantta.modalities.datasets import dataset_info
-from leantta.models.reference import resolve
+from leantta.models.opening import open_model
 from leantta.models.weights import load_weights
 from leantta.surgery.apply import adapt
 from leantta_lab.datasets.cifar import load_images
@@ -60,7 +60,7 @@ class Network:
         """
         torch.manual_seed(0)
         self.name, self.folder = name, folder
-        self.model = resolve(name).eval()
+        self.model = open_model(name, untrained=True).module
         if shape is None and name not in MODELS:
             raise SettingError(f"what {name} takes is not known: say it with --shape C,H,W.")
         self.shape = MODELS[name].input_shape if shape is None else shape

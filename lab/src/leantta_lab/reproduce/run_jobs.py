@@ -164,7 +164,7 @@ def _is_converted(model: str, dataset: str, kind: str, setting: Setting) -> bool
 def _convert(model: str, dataset: str, kind: str, setting: Setting, progress: Progress) -> None:
     del progress  # it has several parts, none of them long
     from leantta.export.convert import convert
-    from leantta.models.pretrained import pretrained
+    from leantta.models.opening import pretrained
 
     source = learnt_from(dataset)
     info = dataset_info(source)

@@ -13,7 +13,7 @@ from leantta.disturbances.copies import Disturbances, disturbances_of
 from leantta.methods.method import TorchPredictor
 from leantta.modalities.cells import CLEAN, CachedCells
 from leantta.modalities.datasets import dataset_info, generated_cells, load_data, modality_of
-from leantta.models.pretrained import pretrained
+from leantta.models.opening import pretrained
 from leantta.nn import watch
 from leantta.streams.stream import Batch, Stream
 from leantta.surgery.adaptation import DEFAULT_LAYERS, Adaptation, Selector
