@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from leantta.data.audio import find_sounds
-from leantta.data.collection.search import find_images
+from leantta.data.collection.opening import open_collection
 from leantta.data.datasets import Inputs, Pixels
-from leantta.data.imagefiles import read_image
 from leantta.data.logmel import FRAMES, Filling, clip_samples, log_mel
 from leantta.data.resize import cover, luminance
 from leantta.data.sound_windows import read_sound_windows
@@ -17,33 +16,25 @@ from leantta.progress import Progress, silent
 
 
 def read_images(path: Path, count: int, *, channels: int = 3, size: tuple[int, int] | None = None) -> Pixels:
-    """Return at most `count` images of a folder in one size (height, width): uint8 (n, h, w, c).
+    """Return at most `count` images of a collection in one size (height, width): uint8 (n, h, w, c).
+
+    Of more than that, some are taken at even steps, so that each class has its part.
 
     Raises:
         DataError: there is none, one cannot be read, or their sizes differ and no size is given.
     """
-    paths = find_images(path)[:count]
-    images = [read_image(each) for each in paths]
+    photos = open_collection(path, layout="unlabelled").spread(count)
+    images = [photos.read(place) for place in range(len(photos))]
     if size is None:
         odd = next((i for i, image in enumerate(images) if image.shape != images[0].shape), None)
         if odd is not None:
             raise DataError(
-                f"{paths[0]} and {paths[odd]} have different sizes; say with --size H,W what the model takes"
+                f"{path}: {photos.keys[0]} and {photos.keys[odd]} have different sizes; say with --size H,W what "
+                "the model takes"
             )
     height, width = size or images[0].shape[:2]
     sized = [cover(image, height, width) for image in images]
     return np.stack([luminance(image) for image in sized] if channels == 1 else sized)
-
-
-def is_image_folder(path: Path) -> bool:
-    """Tell whether a folder holds image files itself, rather than a dataset."""
-    if not path.is_dir():
-        return False
-    try:
-        find_images(path)
-    except DataError:
-        return False
-    return True
 
 
 def read_features(

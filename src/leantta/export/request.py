@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from leantta.data.audio import holds_sounds
+from leantta.data.collection.labels import read_classes
+from leantta.data.collection.opening import is_collection
 from leantta.data.datasets import Dataset
 from leantta.data.logmel import FRAMES, Filling
 from leantta.data.npz import read_array
@@ -14,7 +16,7 @@ from leantta.data.resize import cover
 from leantta.errors import DataError, SettingError
 from leantta.export.accuracy import accuracy_of
 from leantta.export.convert import convert
-from leantta.export.folders import is_image_folder, read_features, read_images
+from leantta.export.folders import read_features, read_images
 from leantta.export.options import FileOptions
 from leantta.export.report import Conversion
 from leantta.files import existing
@@ -99,7 +101,9 @@ def run_request(request: Request, progress: Progresses = lambda _: silent) -> Co
         mean=source.mean,
         std=source.std,
         sound=source.sound,
-        classes=(source.classes or opened.classes) if request.classes is None else _names(request.classes),
+        classes=(source.classes or opened.classes)
+        if request.classes is None
+        else read_classes(request.classes),
         name=request.model,
         weights_sha256=opened.weights_sha256,
         progress=progress,
@@ -137,7 +141,7 @@ def kind_of(request: Request) -> str:
     path = request.calibration
     if path.suffix.lower() not in (".npy", ".npz"):
         asked = request.options.input == "waveform" or _takes_sound(_entry(request))
-        if asked or (not is_image_folder(path) and holds_sounds(path)):
+        if asked or (not is_collection(path) and holds_sounds(path)):
             return "sounds"
     dataset = request.dataset
     return "images" if dataset is None or modality_of(dataset).as_bytes else "samples"
@@ -205,7 +209,7 @@ def _images(request: Request, progress: Progresses) -> Calibration:
     del progress
     noun = MODALITIES["image"].noun
     path = existing(request.calibration, "calibration images")
-    array, folder = path.suffix.lower() == ".npy", is_image_folder(path) and not _is_dataset(path, request)
+    array, folder = path.suffix.lower() == ".npy", is_collection(path) and not _is_dataset(path, request)
     if array:
         inputs = read_array(path)[: request.images]
     elif folder:
@@ -278,11 +282,6 @@ def _image_shape(request: Request) -> tuple[int, tuple[int, int] | None]:
 
 def _sized(images: Array, size: tuple[int, int] | None) -> Array:
     return images if size is None else np.stack([cover(image, *size) for image in images])
-
-
-def _names(path: Path) -> tuple[str, ...]:
-    text = existing(path, "file of class names").read_text(encoding="utf-8")
-    return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
 def _labelled(request: Request, beside: Path | None) -> Dataset | None:

@@ -1,6 +1,8 @@
 """What a trial needs before the first image is judged: opened models, parted images, fitted methods."""
 
+import shlex
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -79,7 +81,15 @@ def get_ready(trial: "Trial", progress: Progresses) -> Ready:
         files[setting.runs] if isinstance(setting.runs, ModelFile) else next(torch_ones)
         for setting in trial.settings
     ]
-    return Ready(report, how, contenders, outputs, names is not None, tuple(notes), None)
+    return Ready(
+        report,
+        how,
+        contenders,
+        outputs,
+        names is not None,
+        tuple(notes),
+        _command(trial, how, assumed is not None),
+    )
 
 
 def sessions(files: dict[ModelFile, Contender]) -> list[Session]:
@@ -218,6 +228,31 @@ def _scores(module: "nn.Module", example: "Tensor") -> int | None:
             "the size of its images with --resize and --crop."
         ) from e
     return given.shape[1] if scores_of(given) is not None else None
+
+
+def _command(trial: "Trial", how: Preprocessing, assumed: bool) -> str | None:
+    """Return how the model is converted, but for the setting; None if there are files only."""
+    if trial.model is None:
+        return None
+    words = ["leantta", "convert", trial.model]
+    told: list[tuple[str, object]] = [
+        ("weights", trial.weights),
+        ("prefix", trial.prefix),
+        ("calibration", trial.calibration or trial.images),
+        ("classes", trial.classes),
+    ]
+    if assumed or trial.preprocessing:
+        sizes = {"resize": how.resize, "crop": how.crop, "mean": how.mean, "std": how.std}
+        told += [
+            (name, ",".join(f"{each:g}" for each in value) if isinstance(value, tuple) else value)
+            for name, value in sizes.items()
+        ]
+        told.append(("interpolation", how.interpolation))
+    for name, value in told:
+        if value is not None:
+            words += [f"--{name}", str(value)]
+    name = trial.model.split(":")[-1] if trial.model.startswith(("timm:", "torchvision:")) else trial.model
+    return f"{shlex.join(words)} -o {Path(name.partition(':')[0]).stem}.onnx"
 
 
 def described(how: Preprocessing) -> str:
