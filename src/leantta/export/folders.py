@@ -29,8 +29,8 @@ def read_images(path: Path, count: int, *, channels: int = 3, size: tuple[int, i
         odd = next((i for i, image in enumerate(images) if image.shape != images[0].shape), None)
         if odd is not None:
             raise DataError(
-                f"{path}: {photos.keys[0]} and {photos.keys[odd]} have different sizes; say with --size H,W what "
-                "the model takes"
+                f"{path}: {photos.keys[0]} and {photos.keys[odd]} have different sizes; say with --size H,W "
+                "what the model takes"
             )
     height, width = size or images[0].shape[:2]
     sized = [cover(image, height, width) for image in images]

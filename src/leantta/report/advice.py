@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from leantta.evaluate.intervals import Interval, mean_of
 from leantta.evaluate.metrics import Keep, every, kept_inputs, paired_difference, paired_values, tally
 from leantta.evaluate.record import Record
@@ -63,6 +65,15 @@ class Comparison:
         first, own = self.rows[0].records[part.stream], row.records[part.stream]
         compare = paired_difference if first.values is None else paired_values
         return compare(first, own, part.keep)
+
+    def same(self, row: Row) -> bool:
+        """Tell whether a row says of every input what the first one says."""
+        pairs = [(self.rows[0].records[name], own) for name, own in row.records.items()]
+        return all(
+            np.array_equal(a.predictions, b.predictions)
+            and (a.values is None or b.values is None or np.array_equal(a.values, b.values))
+            for a, b in pairs
+        )
 
     @property
     def of_values(self) -> bool:
@@ -153,6 +164,11 @@ def verdict(compared: Comparison) -> Verdict:
     if not others:
         return Verdict(take=first, words=("Nothing to compare: give another method or file.",))
     gains = {row.title: compared.difference(row, compared.gain) for row in others}
+    if all(compared.same(row) for row in others):
+        return Verdict(
+            take=first,
+            words=(f"Nothing here decides otherwise than {first.title}, on any input. Take {first.title}.",),
+        )
     helping = [row for row in others if gains[row.title].low > 0]
     cheap = [row for row in helping if not _is_costly(compared, row)]
     best = max(cheap or helping or others, key=lambda row: gains[row.title].value)
@@ -172,6 +188,7 @@ def verdict(compared: Comparison) -> Verdict:
     words = [f"No gain that could not be chance: at best {best.title}, {measured}. Take {first.title}."]
     if not compared.of_values and gains[best.title].half_width > WIDE and gains[best.title].high > COSTLY:
         words.append("The interval is wide: more images tell more (--per-cell 50, or more photographs).")
+    words += [f"{row.title} decides as {first.title} on every input." for row in others if compared.same(row)]
     return Verdict(take=first, words=tuple(words))
 
 

@@ -258,4 +258,5 @@ def _command(trial: "Trial", how: Preprocessing, assumed: bool) -> str | None:
 def described(how: Preprocessing) -> str:
     """Return how images are taken, with the statistics, in words."""
     numbers = [",".join(f"{value:g}" for value in values or ()) for values in (how.mean, how.std)]
-    return f"{how.described()}, mean {numbers[0]}, std {numbers[1]}"
+    steps = how.described() if how.size or how.resize else f"not scaled, {how.colours}"
+    return f"{steps}, mean {numbers[0]}, std {numbers[1]}"
