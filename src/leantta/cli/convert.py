@@ -5,6 +5,8 @@ from pathlib import Path
 import click
 
 from leantta.cli import options
+from leantta.cli.preprocessing import preprocessing_options
+from leantta.data.preprocess import Preprocessing
 from leantta.gates.gate import Gate
 from leantta.progress import Bar
 
@@ -57,7 +59,12 @@ from leantta.progress import Bar
     show_default=True,
     help="How ranges are decided.",
 )
-@click.option("--size", help="Height and width that the model takes, by comma, for images of another size.")
+@preprocessing_options
+@click.option(
+    "--size",
+    help="Height and width that the model takes, by comma: images are scaled to cover it, and cut.\n"
+    "Instead of --resize and --crop.",
+)
 @click.option(
     "--filling",
     type=click.Choice(["silence", "repeat"]),
@@ -100,8 +107,9 @@ def convert(
     size: str | None,
     filling: str,
     images: int,
-    mean: str | None,
-    std: str | None,
+    mean: tuple[float, ...] | None,
+    std: tuple[float, ...] | None,
+    preprocessing: Preprocessing | None,
     classes: Path | None,
     test: Path | None,
 ) -> None:
@@ -117,7 +125,7 @@ def convert(
       leantta convert resnet18 --calibration cifar10.npz -o r18.onnx
       leantta convert resnet18 --weights my.safetensors --calibration cifar10.npz --adapt all -o r18.onnx
       leantta convert my_model.py:build --calibration photos/ --mean 0.485,0.456,0.406 \\
-          --std 0.229,0.224,0.225 --classes names.txt --input image -o mine.onnx
+          --std 0.229,0.224,0.225 --resize 256 --crop 224 --classes names.txt --input image -o mine.onnx
       leantta convert timm:resnet50 --calibration photos/ --input image -o r50.onnx
       leantta convert timm:efficientnet_lite0 --weights mine.pth --calibration photos/ -o lite0.onnx
       leantta convert resnet18 --calibration cifar10.npz --field door/ -o door.onnx
@@ -152,8 +160,9 @@ def convert(
         images=images,
         size=options.height_and_width(size),
         filling=filling,  # type: ignore[arg-type] # click has checked it
-        mean=options.decimals(mean, "--mean"),
-        std=options.decimals(std, "--std"),
+        mean=mean,
+        std=std,
+        preprocessing=preprocessing,
         classes=classes,
         test=test,
     )

@@ -8,6 +8,8 @@ import click
 from click.core import ParameterSource
 
 from leantta.cli import options, trial
+from leantta.cli.preprocessing import preprocessing_options
+from leantta.data.preprocess import Preprocessing
 from leantta.gates.gate import Gate
 from leantta.progress import Bar
 
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
 STREAMS = "abrupt, gradual, severity5, correlated, one_cell, clean"
 
 FOR_DATASETS = ("dataset", "corrupted", "corruption", "severity", "by_family", "mixture_variance")
-PREPROCESSING = ("preprocess", "resize", "crop", "interpolation", "mean", "std")
+PREPROCESSING = (
+    *("preprocess", "resize", "long_side", "pad", "fill", "crop", "interpolation", "colours", "mean", "std"),
+)
 """Parameters that only one of the two kinds of images takes."""
 
 
@@ -68,7 +72,9 @@ PREPROCESSING = ("preprocess", "resize", "crop", "interpolation", "mean", "std")
     "--families", "by_family", is_flag=True, help="Also show every corruption, grouped in families."
 )
 @trial.photo_options
-@trial.preprocessing_options
+@preprocessing_options
+@click.option("--mean", help="Mean per channel of the training images, 0 to 1, by comma.")
+@click.option("--std", help="Their standard deviation per channel, by comma.")
 @options.as_json
 @click.pass_context
 def evaluation(
@@ -95,7 +101,9 @@ def evaluation(
     records: Path,
     by_family: bool,
     photos: Mapping[str, Any],
-    preprocessing: Mapping[str, Any],
+    preprocessing: Preprocessing | None,
+    mean: tuple[float, ...] | None,
+    std: tuple[float, ...] | None,
     as_json: bool,
 ) -> None:
     """Tell whether adapting helps a model: on your own images, or on a dataset that has a name.
@@ -164,6 +172,8 @@ def evaluation(
             classes=photos.get("classes"),
             calibration=photos.get("calibration"),
             preprocessing=preprocessing,
+            mean=mean,
+            std=std,
             corrupt=streams if photos.get("corrupt") else None,
             per_cell=10 if per_cell is None else per_cell,
             most=clean_images,

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from leantta.cli import options
 from leantta.progress import Bar
 
 if TYPE_CHECKING:
     from leantta.gates.gate import Gate
     from leantta.trial.request import Setting, Trial
 
-INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "lanczos")
 LAYOUTS = ("classes", "domains", "imagenet-c", "unlabelled")
 
 OWN = ("corrupt", "layout", "classes", "calibration", "skip_unreadable", "metric")
@@ -69,64 +67,6 @@ def photo_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(added):
         with_photos = option(with_photos)
     return with_photos
-
-
-def preprocessing_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say how a model takes images to a command, which is given those that were set."""
-    added = [
-        click.option(
-            "--preprocess",
-            type=click.Path(path_type=Path),
-            help="JSON file that says how the model takes images. Default: what the model says of itself.",
-        ),
-        click.option("--resize", help="Short side that images are scaled to; or height and width, by comma."),
-        click.option(
-            "--crop", help="Height and width that are cut out of the centre, by comma; or one number."
-        ),
-        click.option("--interpolation", type=click.Choice(INTERPOLATIONS), help="How images are scaled."),
-        click.option("--mean", help="Mean per channel of the training images, 0 to 1, by comma."),
-        click.option("--std", help="Their standard deviation per channel, by comma."),
-    ]
-
-    @wraps(command)
-    def with_preprocessing(
-        *,
-        preprocess: Path | None,
-        resize: str | None,
-        crop: str | None,
-        interpolation: str | None,
-        mean: str | None,
-        std: str | None,
-        **others: Any,
-    ) -> Any:
-        from leantta.data.preprocess import read_preprocessing
-
-        told: dict[str, Any] = {} if preprocess is None else dict(vars(read_preprocessing(preprocess)))
-        given = {
-            "resize": _size(resize, "--resize", single=True),
-            "crop": _size(crop, "--crop", single=False),
-            "interpolation": interpolation,
-            "mean": options.decimals(mean, "--mean"),
-            "std": options.decimals(std, "--std"),
-        }
-        told |= {name: value for name, value in given.items() if value is not None}
-        return command(preprocessing=told, **others)
-
-    for option in reversed(added):
-        with_preprocessing = option(with_preprocessing)
-    return with_preprocessing
-
-
-def _size(text: str | None, what: str, *, single: bool) -> int | tuple[int, int] | None:
-    """Return a size: one number, or height and width."""
-    if text is None:
-        return None
-    sizes = options.numbers(text, what)
-    if len(sizes) > 2:
-        raise click.UsageError(f"{what} is one number, or a height and a width by comma; got {text!r}.")
-    if len(sizes) == 1 and single:
-        return sizes[0]
-    return sizes[0], sizes[-1]
 
 
 def is_own(images: Path, dataset: str | None, model: str | None) -> bool:

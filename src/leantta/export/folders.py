@@ -9,32 +9,55 @@ from leantta.data.audio import find_sounds
 from leantta.data.collection.opening import open_collection
 from leantta.data.datasets import Inputs, Pixels
 from leantta.data.logmel import FRAMES, Filling, clip_samples, log_mel
-from leantta.data.resize import cover, luminance
+from leantta.data.preprocess import Preprocessing, fitted
+from leantta.data.resize import Size, cover, luminance
 from leantta.data.sound_windows import read_sound_windows
 from leantta.errors import DataError
 from leantta.progress import Progress, silent
 
 
-def read_images(path: Path, count: int, *, channels: int = 3, size: tuple[int, int] | None = None) -> Pixels:
+def read_images(
+    path: Path,
+    count: int,
+    channels: int = 3,
+    size: Size | None = None,
+    how: Preprocessing | None = None,
+) -> Pixels:
     """Return at most `count` images of a collection in one size (height, width): uint8 (n, h, w, c).
 
     Of more than that, some are taken at even steps, so that each class has its part.
+    They are fitted as the preprocessing says or, without one, scaled to cover the size.
 
     Raises:
-        DataError: there is none, one cannot be read, or their sizes differ and no size is given.
+        DataError: there is none, one cannot be read, or their sizes differ and nothing says which to take.
     """
     photos = open_collection(path, layout="unlabelled").spread(count)
-    images = [photos.read(place) for place in range(len(photos))]
-    if size is None:
-        odd = next((i for i, image in enumerate(images) if image.shape != images[0].shape), None)
-        if odd is not None:
+    images: list[Pixels] = []
+    for place, key in enumerate(photos.keys):
+        try:
+            image = _fitted(photos.read(place), size, how)
+        except DataError as e:
+            raise e if key in str(e) else DataError(f"{path}: {key}: {e}") from e
+        if images and image.shape != images[0].shape:
             raise DataError(
-                f"{path}: {photos.keys[0]} and {photos.keys[odd]} have different sizes; say with --size H,W "
-                "what the model takes"
+                f"{path}: {photos.keys[0]} and {key} have different sizes; say with --resize and --crop, or "
+                "--size H,W, what the model takes"
             )
-    height, width = size or images[0].shape[:2]
-    sized = [cover(image, height, width) for image in images]
-    return np.stack([luminance(image) for image in sized] if channels == 1 else sized)
+        images.append(luminance(image) if channels == 1 and how is None else image)
+    return np.stack(images)
+
+
+def fit_images(images: Pixels, size: Size | None, how: Preprocessing | None) -> Pixels:
+    """Return images of a dataset: fitted, scaled to cover a size, or as they are."""
+    if size is None and how is None:
+        return images
+    return np.stack([_fitted(image, size, how) for image in images])
+
+
+def _fitted(image: Pixels, size: Size | None, how: Preprocessing | None) -> Pixels:
+    if how is not None:
+        return fitted(image, how)
+    return image if size is None else cover(image, *size)
 
 
 def read_features(

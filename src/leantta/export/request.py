@@ -12,11 +12,11 @@ from leantta.data.collection.opening import is_collection
 from leantta.data.datasets import Dataset
 from leantta.data.logmel import FRAMES, Filling
 from leantta.data.npz import read_array
-from leantta.data.resize import cover
+from leantta.data.preprocess import Preprocessing
 from leantta.errors import DataError, SettingError
 from leantta.export.accuracy import accuracy_of
 from leantta.export.convert import convert
-from leantta.export.folders import read_features, read_images
+from leantta.export.folders import fit_images, read_features, read_images
 from leantta.export.options import FileOptions
 from leantta.export.report import Conversion
 from leantta.files import existing
@@ -54,7 +54,8 @@ class Request:
     gate: Gate = DEFAULT_GATE
     options: FileOptions = FileOptions()
     images: int = 1000  # calibration images to use, at most; and field images
-    size: tuple[int, int] | None = None  # height and width of the input, for image files
+    size: tuple[int, int] | None = None  # height and width of the input, which images are scaled to cover
+    preprocessing: Preprocessing | None = None  # None: the model's own, or what `size` says
     mean: PerChannel | None = None
     std: PerChannel | None = None
     filling: Filling = "repeat"  # what follows a sound that is too short
@@ -87,7 +88,7 @@ def run_request(request: Request, progress: Progresses = lambda _: silent) -> Co
     opened = open_model(
         request.model, dataset=request.dataset, weights=request.weights, prefix=request.prefix
     )
-    request = _completed(request, opened)
+    asked, request = request.preprocessing, _completed(request, opened)
     source = READERS[kind_of(request)](request, progress)
     field = None if request.field is None else _field(request, request.field, source, progress)
     done = convert(
@@ -100,10 +101,9 @@ def run_request(request: Request, progress: Progresses = lambda _: silent) -> Co
         options=request.options,
         mean=source.mean,
         std=source.std,
+        preprocessing=asked if source.mean is None else request.preprocessing,
         sound=source.sound,
-        classes=(source.classes or opened.classes)
-        if request.classes is None
-        else read_classes(request.classes),
+        classes=read_classes(request.classes) if request.classes else source.classes or opened.classes,
         name=request.model,
         weights_sha256=opened.weights_sha256,
         progress=progress,
@@ -120,12 +120,13 @@ def run_request(request: Request, progress: Progresses = lambda _: silent) -> Co
 
 def _completed(request: Request, opened: OpenedModel) -> Request:
     """Return the request with what the model says of its images where nobody said it."""
-    told = opened.preprocessing
-    if told is None or request.dataset is not None:
-        return request
-    request = replace(request, size=request.size or told.crop)
-    nobody = request.mean is None and request.std is None
-    return replace(request, mean=told.mean, std=told.std) if nobody else request
+    asked, told = request.preprocessing, opened.preprocessing if request.dataset is None else None
+    if asked is not None and request.size is not None:
+        raise SettingError("--size covers what --resize, --crop and the like say; give one or the other")
+    knows = told if asked is None or asked.mean is None else asked
+    if request.mean is None and request.std is None and knows is not None:
+        request = replace(request, mean=knows.mean, std=knows.std)
+    return request if asked or request.size else replace(request, preprocessing=told)
 
 
 def _field(request: Request, path: Path, source: Calibration, progress: Progresses) -> Array:
@@ -214,10 +215,10 @@ def _images(request: Request, progress: Progresses) -> Calibration:
         inputs = read_array(path)[: request.images]
     elif folder:
         channels, size = _image_shape(request)
-        inputs = read_images(path, request.images, channels=channels, size=size)
+        inputs = read_images(path, request.images, channels, size, request.preprocessing)
     else:
         data = load_data(path, _named_dataset(request), "train")
-        inputs = _sized(data.samples[: request.images], request.size)
+        inputs = fit_images(data.samples[: request.images], request.size, request.preprocessing)
     if inputs.dtype != np.uint8:  # as the model takes them
         return Calibration(inputs=inputs, noun=noun)
     if folder and request.mean is None and request.std is None and _entry(request) is None:
@@ -280,10 +281,6 @@ def _image_shape(request: Request) -> tuple[int, tuple[int, int] | None]:
     return channels, request.size or (height, width)
 
 
-def _sized(images: Array, size: tuple[int, int] | None) -> Array:
-    return images if size is None else np.stack([cover(image, *size) for image in images])
-
-
 def _labelled(request: Request, beside: Path | None) -> Dataset | None:
     """Return labelled inputs: those that are named, or those that lie beside the calibration inputs."""
     if request.test is not None:
@@ -295,5 +292,5 @@ def _labelled(request: Request, beside: Path | None) -> Dataset | None:
             data = load_data(beside, _named_dataset(request), "test")
         except DataError:
             return None  # a file with the train split alone will do for calibration
-    samples = _sized(data.samples[:TESTED], request.size)
+    samples = fit_images(data.samples[:TESTED], request.size, request.preprocessing)
     return replace(data, samples=samples, labels=data.labels[:TESTED])

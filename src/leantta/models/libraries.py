@@ -13,7 +13,8 @@ from typing import Any, get_args
 
 from torch import nn
 
-from leantta.data.preprocess import Interpolation, Preprocessing
+from leantta.data.preprocess import Preprocessing
+from leantta.data.resize import Interpolation
 from leantta.errors import DownloadError, MissingExtraError, SettingError
 from leantta.models.opened import OpenedModel
 from leantta.models.request import Asked

@@ -28,6 +28,7 @@ def facts_of(path: str | PathLike[str]) -> str:
         ("model", f"{info.model}, {info.precision}{', portable' if info.portable else ''}"),
         ("size", f"{container.size / 1e6:.2f} MB"),
         ("input", f"{info.input.kind}, {' x '.join(map(str, info.input.shape))}"),
+        *_images(info),
         ("outputs", f"{info.outputs}"),
         ("gate", "none: nothing adapts" if info.gate is None else info.gate.described(info.gate)),
         ("layers", _layers(info)),
@@ -57,6 +58,18 @@ def _opened(path: str | PathLike[str]) -> tuple[Container, Info]:
     container = read_container(path)
     check_crc(container)
     return container, read_info(container)
+
+
+def _images(info: Info) -> list[tuple[str, str]]:
+    """Return what happens to an image file before the model takes it."""
+    if not info.input.is_image:
+        return []
+    how = info.input.preprocessing
+    fitted = "scaled to cover the input, centre cut" if how is None else how.described()
+    mean, std = (
+        ", ".join(f"{each:.4g}" for each in values or ()) for values in (info.input.mean, info.input.std)
+    )
+    return [("image files", fitted), ("mean, std", f"{mean}; {std}")]
 
 
 def _layers(info: Info) -> str:

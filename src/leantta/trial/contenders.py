@@ -59,13 +59,12 @@ def get_ready(trial: "Trial", progress: Progresses) -> Ready:
     photos = open_collection(trial.images, layout=trial.layout, classes=names)
     if trial.corrupt is not None and photos.layout == "imagenet-c":
         raise SettingError(f"{trial.images} has corrupted images already; leave --corrupt out.")
-    if trial.preprocessing:
-        known = replace(known or Preprocessing(), **trial.preprocessing)
-    how, assumed = completed(known, lambda: photos.read(0).shape[:2])
+    how, assumed = completed(_asked(trial, known), lambda: photos.read(0).shape[:2])
     notes = [photos.describe()]
     if assumed is not None:
         notes.append(
-            f"Nobody said {assumed}, so the usual was taken: {described(how)}. If that is wrong, say so."
+            f"Nobody said which {assumed} the model was trained with; taken: {described(how)}. If that is wrong, "
+            "say it with --resize, --crop, --mean and --std."
         )
     fit, report, told = _fit_and_report(trial, photos, progress)
     notes += told
@@ -90,6 +89,15 @@ def get_ready(trial: "Trial", progress: Progresses) -> Ready:
         tuple(notes),
         _command(trial, how, assumed is not None),
     )
+
+
+def _asked(trial: "Trial", known: Preprocessing | None) -> Preprocessing | None:
+    """Return how the model takes images as people say, else as it says itself; None if nobody says."""
+    how = trial.preprocessing or known
+    if how is None and trial.mean is None and trial.std is None:
+        return None
+    own = known or Preprocessing()
+    return replace(how or own, mean=trial.mean or own.mean, std=trial.std or own.std)
 
 
 def sessions(files: dict[ModelFile, Contender]) -> list[Session]:
@@ -241,18 +249,24 @@ def _command(trial: "Trial", how: Preprocessing, assumed: bool) -> str | None:
         ("calibration", trial.calibration or trial.images),
         ("classes", trial.classes),
     ]
-    if assumed or trial.preprocessing:
-        sizes = {"resize": how.resize, "crop": how.crop, "mean": how.mean, "std": how.std}
-        told += [
-            (name, ",".join(f"{each:g}" for each in value) if isinstance(value, tuple) else value)
-            for name, value in sizes.items()
-        ]
-        told.append(("interpolation", how.interpolation))
+    if assumed or trial.preprocessing or trial.mean:
+        told += [(name, _flag(getattr(how, name))) for name in FLAGS]
     for name, value in told:
         if value is not None:
             words += [f"--{name}", str(value)]
     name = trial.model.split(":")[-1] if trial.model.startswith(("timm:", "torchvision:")) else trial.model
     return f"{shlex.join(words)} -o {Path(name.partition(':')[0]).stem}.onnx"
+
+
+FLAGS = ("resize", "pad", "crop", "interpolation", "colours", "mean", "std")
+
+
+def _flag(value: object) -> str | None:
+    """Return a size, a word or numbers as an option takes them."""
+    if isinstance(value, tuple):
+        whole = all(isinstance(each, int) for each in value)
+        return ("x" if whole else ",").join(f"{each:g}" for each in value)
+    return None if value is None else str(value)
 
 
 def described(how: Preprocessing) -> str:

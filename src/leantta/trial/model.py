@@ -14,7 +14,8 @@ from leantta.runtime.metadata import Info
 if TYPE_CHECKING:
     from leantta.models.opened import OpenedModel
 
-USUAL = Preprocessing(resize=256, crop=(224, 224), mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
+SHORT_SIDE, CROP = 256, (224, 224)
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """How most networks for photographs were trained, for a model of which nobody says anything."""
 
 SMALL = 64
@@ -62,13 +63,15 @@ def of_file(info: Info) -> Preprocessing:
 
 def completed(known: Preprocessing | None, first: Callable[[], tuple[int, int]]) -> Taking:
     """Return what is known, and where nothing is, what is usual; `first` gives the size of an image."""
-    if known is None:
-        height, width = first()
-        how = USUAL if min(height, width) >= SMALL else replace(USUAL, resize=None, crop=None)
-        return Taking(how, "how it takes images")
+    known = known or Preprocessing()
+    assumed = []
+    if known.resize is None and known.size is None and min(first()) >= SMALL:
+        known = replace(known, resize=SHORT_SIDE, crop=CROP)
+        assumed.append("size")
     if known.mean is None:
-        return Taking(replace(known, mean=USUAL.mean, std=USUAL.std), "its mean and std")
-    return Taking(known)
+        known = replace(known, mean=MEAN[: known.channels], std=STD[: known.channels])
+        assumed.append("mean and std")
+    return Taking(known, " nor ".join(assumed) or None)
 
 
 def open_torch(model: str, weights: Path | None, prefix: str | None) -> "OpenedModel":

@@ -1,13 +1,14 @@
 """A trial: which model on which images, in which settings; and how it is carried out."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from leantta.data.collection.collection import Collection, Layout
+from leantta.data.preprocess import Preprocessing
 from leantta.errors import SettingError
 from leantta.evaluate.record import Record
 from leantta.files import check_folder
@@ -51,7 +52,9 @@ class Trial:
     layout: Layout | None = None
     classes: Path | None = None  # names in the order of the scores
     calibration: Path | None = None  # source images to fit on; None: a part of the images
-    preprocessing: Mapping[str, Any] = field(default_factory=dict)  # what is said of it; else the model's own
+    preprocessing: Preprocessing | None = None  # None: the model's own
+    mean: tuple[float, ...] | None = None
+    std: tuple[float, ...] | None = None
     corrupt: str | None = None  # the stream of corrupted images to make
     per_cell: int = 10
     most: int = 1000  # images reported on, at most
