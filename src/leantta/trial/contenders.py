@@ -1,6 +1,8 @@
 """What a trial needs before the first image is judged: opened models, parted images, fitted methods."""
 
+import hashlib
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +20,7 @@ from leantta.modalities.cells import CLEAN
 from leantta.modalities.photos import PhotoCells
 from leantta.progress import Progresses
 from leantta.runtime.session import Session
+from leantta.trial.metric import metric_id
 from leantta.trial.model import completed, of_file, open_torch
 from leantta.trial.photos import MOST_FITTED, parted, some
 
@@ -63,8 +66,8 @@ def get_ready(trial: "Trial", progress: Progresses) -> Ready:
     notes = [photos.describe()]
     if assumed is not None:
         notes.append(
-            f"Nobody said which {assumed} the model was trained with; taken: {described(how)}. If that is wrong, "
-            "say it with --resize, --crop, --mean and --std."
+            f"Nobody said which {assumed} the model was trained with; taken: {described(how)}. If that is "
+            "wrong, say it with --resize, --crop, --mean and --std."
         )
     fit, report, told = _fit_and_report(trial, photos, progress)
     notes += told
@@ -80,6 +83,8 @@ def get_ready(trial: "Trial", progress: Progresses) -> Ready:
         files[setting.runs] if isinstance(setting.runs, ModelFile) else next(torch_ones)
         for setting in trial.settings
     ]
+    if trial.metric is not None:
+        contenders = [_telling(each, metric_id(trial.metric)) for each in contenders]
     return Ready(
         report,
         how,
@@ -207,13 +212,27 @@ def _on_torch(
             [setting.runs],
             model=trial.model or "",
             dataset=dataset,
-            weights_sha256=opened.weights_sha256,
+            weights_sha256=opened.weights_sha256 or _state_sha256(opened.module),
         )
-        told: dict[str, Any] = {**made.settings.method_settings, "preprocessing": how.to_json()}
-        if asked and fit is not None:
-            told["fitted_on"] = fit.fingerprint
-        contenders.append(made._replace(settings=replace(made.settings, method_settings=told)))
+        told = {"preprocessing": how.to_json()}
+        contenders.append(_telling(made, told | ({"fitted_on": fit.fingerprint} if asked and fit else {})))
     return contenders, outputs
+
+
+def _telling(contender: Contender, told: Mapping[str, Any]) -> Contender:
+    """Return a contender whose records say more of what decides them."""
+    settings = contender.settings
+    more = {**settings.method_settings, **told}
+    return contender._replace(settings=replace(settings, method_settings=more))
+
+
+def _state_sha256(module: "nn.Module") -> str:
+    """Return the hash of a model's weights, by which records of one tell it from another of the same name."""
+    digest = hashlib.sha256()
+    for name, value in module.state_dict().items():
+        digest.update(name.encode())
+        digest.update(value.detach().cpu().float().numpy().tobytes() if hasattr(value, "detach") else b"")
+    return digest.hexdigest()
 
 
 def _scores(module: "nn.Module", example: "Tensor") -> int | None:
@@ -250,7 +269,7 @@ def _command(trial: "Trial", how: Preprocessing, assumed: bool) -> str | None:
         ("classes", trial.classes),
     ]
     if assumed or trial.preprocessing or trial.mean:
-        told += [(name, _flag(getattr(how, name))) for name in FLAGS]
+        told += [(name, _flag(getattr(how, name))) for name in FLAGS if name in how.to_json()]
     for name, value in told:
         if value is not None:
             words += [f"--{name}", str(value)]

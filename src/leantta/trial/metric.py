@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,15 @@ from leantta.data.collection.collection import Collection
 from leantta.data.datasets import Labels
 from leantta.errors import SettingError
 from leantta.evaluate.loop import Measure
-from leantta.models.reference import own_function
+from leantta.files import sha256_of
 
 Metric = Callable[[Any, Labels, list[str]], npt.ArrayLike]
+
+
+def metric_id(spec: str) -> dict[str, str]:
+    """Return what records say of a metric: its name, and the hash of its file."""
+    file = Path(spec.rpartition(":")[0])
+    return {"metric": spec, **({"metric_sha256": sha256_of(file)} if file.is_file() else {})}
 
 
 def find_metric(spec: str) -> Metric:
@@ -23,6 +30,8 @@ def find_metric(spec: str) -> Metric:
         SettingError: there is none, or it does not take outputs, labels and keys.
         MissingFileError: there is no such file.
     """
+    from leantta.models.reference import own_function  # here, as it needs torch, and files alone need none
+
     function = own_function(spec)
     try:
         inspect.signature(function).bind(None, None, None)

@@ -27,6 +27,8 @@ class Outcome:
         if wrong is not None:
             pieces.append(f"Warning: {wrong}")
         pieces.append("\n".join(["Verdict", *(f"  {line}" for line in decided.words)]))
+        if len(self.compared.parts) == 1 and not self.compared.of_values:
+            pieces[-1] += "\n  With --corrupt the images are disturbed, too: that is what adapting is for."
         if self.command is not None and decided.take.convert is not None:
             pieces.append(f"Next\n  {self.command} {decided.take.convert}")
         return "\n\n".join(pieces)

@@ -22,6 +22,7 @@ from leantta.streams.by_name import StreamOptions, build_stream
 from leantta.streams.stream import Domain, Stream
 from leantta.study import run_stream
 from leantta.trial.contenders import get_ready
+from leantta.trial.metric import find_metric, measure_with
 from leantta.trial.outcome import Outcome
 from leantta.trial.photos import check_classes, domains_of
 
@@ -79,8 +80,6 @@ def run_trial(trial: Trial, progress: Progresses = lambda _: silent) -> Outcome:
     photos, notes = ready.report, list(ready.notes)
     measure = None
     if trial.metric is not None:
-        from leantta.trial.metric import find_metric, measure_with
-
         measure = measure_with(find_metric(trial.metric), trial.metric, photos)
     elif ready.outputs is None:
         raise SettingError(
