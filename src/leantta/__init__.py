@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from leantta.data.preprocess import Preprocessing as Preprocessing
     from leantta.data.sound_windows import read_sound_windows as read_sound_windows
     from leantta.disturbances.corruptions.apply import corrupt as corrupt
     from leantta.errors import LeanTTAError as LeanTTAError
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _PUBLIC = {
+    "leantta.data.preprocess": ("Preprocessing",),
     "leantta.data.sound_windows": ("read_sound_windows",),
     "leantta.disturbances.corruptions.apply": ("corrupt",),
     "leantta.errors": ("LeanTTAError",),

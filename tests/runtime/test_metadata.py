@@ -117,6 +117,11 @@ def test_every_wrong_field_is_named(tmp_path: Path, name: str) -> None:
         ("selftest.dtype", "float32", "'selftest.dtype' must be one of uint8"),
         ("selftest.logits", [1.0], "'selftest.logits' must be a list of 4"),
         ("selftest.tolerance", -1, "'selftest.tolerance' must be 0 or more"),
+        ("input.preprocessing", 3, "'input.preprocessing' must be an object"),
+        ("input.preprocessing", {"resize": 0}, "wrong metadata: resize is one side"),
+        ("input.preprocessing", {"sharpen": True}, "unknown key 'sharpen'"),
+        ("input.preprocessing", {"colours": "grey"}, "'input.preprocessing' must be what makes"),
+        ("input.preprocessing", {"resize": [9, 9]}, "'input.preprocessing' must be what makes"),
         ("versions", {"onnx": 1}, "'versions.onnx' must be a text"),
     ],
 )

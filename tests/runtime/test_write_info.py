@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leantta.data.logmel import BANDS, SAMPLE_RATE, clip_samples
+from leantta.data.preprocess import ColourOrder, Preprocessing
+from leantta.data.resize import INTERPOLATIONS
 from leantta.gates.calibrated import CalibratedGate
 from leantta.gates.gate import Gate
 from leantta.gates.paper import PaperGate
@@ -55,7 +57,16 @@ def inputs_of_any_kind(draw: st.DrawFn) -> InputInfo:
     channels = shape[0]
     mean = draw(st.lists(FINITE, min_size=channels, max_size=channels))
     std = draw(st.lists(st.floats(0.01, 9), min_size=channels, max_size=channels))
-    return InputInfo(kind, shape, tuple(mean), tuple(std))
+    how = None
+    if axes == 3 and kind != "signal" and channels in (1, 3) and draw(st.booleans()):
+        orders: list[ColourOrder] = ["grey"] if channels == 1 else ["rgb", "bgr"]
+        interpolation = draw(st.sampled_from(INTERPOLATIONS))
+        size = (shape[1], shape[2])
+        resize = draw(st.sampled_from([size, 20, None]))
+        crop = size if isinstance(resize, int) else draw(st.none() | st.just(size))
+        colours = draw(st.sampled_from(orders))
+        how = Preprocessing(resize=resize, crop=crop, colours=colours, interpolation=interpolation)
+    return InputInfo(kind, shape, tuple(mean), tuple(std), preprocessing=how)
 
 
 @st.composite

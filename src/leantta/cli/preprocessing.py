@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from leantta.cli import options
-from leantta.data.preprocess import COLOURS, Preprocessing, read_preprocessing
+from leantta.data.preprocess import COLOURS, LAYOUTS, Preprocessing, read_preprocessing
 from leantta.data.resize import INTERPOLATIONS, Size
 from leantta.errors import SettingError
 
@@ -88,6 +88,11 @@ _OPTIONS = (
     click.option("--crop", type=Sides(), help="What is cut out of the centre, 224 or 224x320."),
     click.option(
         "--interpolation", type=click.Choice(INTERPOLATIONS), help="How to scale.  [default: bilinear]"
+    ),
+    click.option(
+        "--layout",
+        type=click.Choice(LAYOUTS),
+        help="How the torch model has its images.  [default: channels_first]",
     ),
     click.option(
         "--colours", type=click.Choice(COLOURS), help="What the model sees, in this order.  [default: rgb]"

@@ -51,8 +51,9 @@ def run(
     """Say what is in images, sound or motion windows, with the model file that `leantta convert` made.
 
     PATH is a file, a folder of files, or - for standard input: the bytes of an image, or paths, one to a
-    line. Images of another size are scaled to cover the model's input and cut in the centre. Of sound there
-    is a line for every ten seconds. A shift of 0 means like the training data; of those, 1 in 100 exceeds 1.
+    line. Images of any size are fitted as the file says, which `leantta inspect` shows; if it does not say,
+    they are scaled to cover the model's input and cut in the centre. Of sound there is a line for every ten
+    seconds. A shift of 0 means like the training data; of those, 1 in 100 exceeds 1.
     The latency is the engine's alone.
 
     For a model of motion sensors, PATH is an .npy or .npz (array x) of windows (n, 9, 128) or (9, 128), a

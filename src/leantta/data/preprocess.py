@@ -28,10 +28,11 @@ from leantta.data.resize import (
     scaled_size,
 )
 from leantta.errors import DataError, LeanTTAError, SettingError
-from leantta.files import existing
 
 ColourOrder = Literal["rgb", "bgr", "grey"]
+Layout = Literal["channels_first", "channels_last"]
 COLOURS: tuple[ColourOrder, ...] = get_args(ColourOrder)
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
 MAX_SIZE = 16_384
 """No model takes more pixels to a side; a larger number is a mistake."""
@@ -50,6 +51,7 @@ class Preprocessing:
     colours: ColourOrder = "rgb"
     mean: tuple[float, ...] | None = None  # per channel as `colours` has them, of pixels between 0 and 1
     std: tuple[float, ...] | None = None  # both None: the description does not say
+    layout: Layout = "channels_first"  # of what the torch model takes; a file takes the same either way
 
     def __post_init__(self) -> None:
         """Refuse what cannot be done.
@@ -142,6 +144,8 @@ def read_preprocessing(path: Path) -> Preprocessing:
         MissingFileError: there is nothing at `path`.
         SettingError: it is not JSON, or not a description; the message names the file.
     """
+    from leantta.files import existing  # here, not above: who loads a model file writes none
+
     try:
         text = existing(path, "preprocessing file").read_text(encoding="utf-8")
         told = json.loads(text)
@@ -208,7 +212,13 @@ def check_statistics(mean: tuple[float, ...] | None, std: tuple[float, ...] | No
 
 
 def _check_words(how: Preprocessing) -> None:
-    for name, known in (("side", SIDES), ("interpolation", INTERPOLATIONS), ("colours", COLOURS)):
+    words: tuple[tuple[str, tuple[str, ...]], ...] = (
+        ("side", SIDES),
+        ("interpolation", INTERPOLATIONS),
+        ("colours", COLOURS),
+        ("layout", LAYOUTS),
+    )
+    for name, known in words:
         if (value := getattr(how, name)) not in known:
             raise SettingError(f"unknown {name} {value!r}; known: {', '.join(known)}.")
 

@@ -27,6 +27,7 @@ from leantta.gates.gate import Gate
 from leantta.gates.table import DEFAULT_GATE, gate_of
 from leantta.graph.functions import distances
 from leantta.graph.ir import Array, Graph
+from leantta.models.layout import channels_first
 from leantta.progress import Progresses, silent
 from leantta.quantize.calibrate import Ranges, calibrate
 from leantta.quantize.lowering import InFloat
@@ -80,6 +81,8 @@ def convert(
             raise SettingError(f"the {asked.name} gate remembers nothing, so its file has no stream mode")
         if preprocessing is not None and mean is None and std is None:
             mean, std = preprocessing.mean, preprocessing.std
+        if preprocessing is not None and preprocessing.layout == "channels_last":
+            model = channels_first(model)
         source = read_source(calibration, statistics_of(mean, std), sound, options.input, preprocessing)
         adapted = adapt_source(
             model,

@@ -106,7 +106,8 @@ def read_source(
         check_statistics(*statistics, len(statistics[0]))
     if preprocessing is not None:
         check_fitted(calibration, preprocessing, normalized=statistics is not None)
-        preprocessing = replace(preprocessing, mean=None, std=None)  # they stand beside it
+        # Mean and std stand beside it, and the layout is a matter of the graph.
+        preprocessing = replace(preprocessing, mean=None, std=None, layout="channels_first")
     if statistics is None or signal:
         calibration = as_float32(calibration)
     mean, std = statistics or (None, None)
