@@ -30,6 +30,7 @@ RANKS = [
     ["measure", "report", "surgery"],
     ["methods"],
     ["study", "export"],
+    ["trial"],
     ["cli"],
 ]
 LAB_RANKS = [

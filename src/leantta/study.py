@@ -1,6 +1,6 @@
 """Methods and model files side by side: each over each stream with each seed, one record a run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -9,7 +9,7 @@ import numpy as np
 
 from leantta.errors import SettingError
 from leantta.evaluate.lookup import record_path
-from leantta.evaluate.loop import evaluate
+from leantta.evaluate.loop import Measure, evaluate
 from leantta.evaluate.record import Record, recipe_of
 from leantta.files import check_folder
 from leantta.methods.contenders import Contender, ModelFile, from_file, on_torch
@@ -105,17 +105,36 @@ def run_study(study: Study | Prepared, progress: Progresses = lambda _: silent) 
         LeanTTAError: something asked for does not exist or does not fit; it is found before the first run.
     """
     ready = study if isinstance(study, Prepared) else prepare_study(study)
-    batch_size, folder = ready.study.batch_size, ready.study.records
     for stream in ready.streams:
-        for settings, predictor in ready.contenders:
-            yield evaluate(
-                predictor,
-                stream,
-                batch_size=batch_size,
-                settings=settings,
-                path=folder and record_path(folder, recipe_of(settings, stream, batch_size)),
-                progress=progress(f"{settings.model} {stream.name} seed {stream.seed} {settings.method}"),
-            )
+        yield from run_stream(
+            stream, ready.contenders, ready.study.batch_size, ready.study.records, progress=progress
+        )
+
+
+def run_stream(
+    stream: Stream,
+    contenders: Sequence[Contender],
+    batch_size: int,
+    records: Path | None,
+    *,
+    progress: Progresses = lambda _: silent,
+    measure: Measure | None = None,
+) -> Iterator[Record]:
+    """Yield the record of each contender over one stream, kept in the folder `records` if there is one.
+
+    Raises:
+        LeanTTAError: an input cannot be read, or a contender fails on one.
+    """
+    for settings, predictor in contenders:
+        yield evaluate(
+            predictor,
+            stream,
+            batch_size=batch_size,
+            settings=settings,
+            path=records and record_path(records, recipe_of(settings, stream, batch_size)),
+            progress=progress(f"{settings.model} {stream.name} seed {stream.seed} {settings.method}"),
+            measure=measure,
+        )
 
 
 def _cells(study: Study) -> Cells:

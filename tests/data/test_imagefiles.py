@@ -20,7 +20,6 @@ from leantta.data.imagefiles import (
     SUFFIXES,
     begins_like_image,
     decode_image,
-    find_images,
     read_batch,
     read_image,
     read_note,
@@ -53,28 +52,6 @@ def test_photographs_are_turned_upright(tmp_path: Path) -> None:
     tags[0x0112] = 6  # the camera was held on its side
     Image.fromarray(PICTURE).save(tmp_path / "a.jpg", exif=tags)
     assert read_image(tmp_path / "a.jpg").shape == (30, 20, 3)
-
-
-def test_folder_is_sorted_and_only_images_count(tmp_path: Path) -> None:
-    for name in ("b.png", "a.JPG", "c.webp", ".hidden.png"):
-        Image.fromarray(PICTURE).save(tmp_path / name)
-    (tmp_path / "notes.txt").write_text("no image")
-    (tmp_path / "folder.png").mkdir()
-    assert [path.name for path in find_images(tmp_path)] == ["a.JPG", "b.png", "c.webp"]
-    assert find_images(tmp_path / "b.png") == (tmp_path / "b.png",)
-
-
-def test_nothing_to_find(tmp_path: Path) -> None:
-    with pytest.raises(MissingFileError, match="nowhere"):
-        find_images(tmp_path / "nowhere")
-    with pytest.raises(DataError, match=r"no image in .* has 0 entries"):
-        find_images(tmp_path)
-    (tmp_path / "inner").mkdir()
-    with pytest.raises(DataError, match="1 folders are not searched"):
-        find_images(tmp_path)
-    (tmp_path / "a.tiff").write_bytes(b"")
-    with pytest.raises(DataError, match=r"a.tiff does not end like an image.*\.png"):
-        find_images(tmp_path / "a.tiff")
 
 
 def test_broken_files_are_named(tmp_path: Path) -> None:
@@ -125,7 +102,7 @@ def test_batch_needs_one_size(tmp_path: Path) -> None:
         read_batch([tmp_path / "a.png", tmp_path / "b.png"]), [PICTURE, PICTURE[::-1]]
     )
     with pytest.raises(DataError, match=r"a.png is 30x20 and .*c.png is 30x10"):
-        read_batch(find_images(tmp_path))
+        read_batch(sorted(tmp_path.iterdir()))
     with pytest.raises(DataError, match="no image to read"):
         read_batch([])
 
@@ -275,8 +252,6 @@ def test_a_real_giant_is_refused(tmp_path: Path) -> None:
 
 def test_paths_that_no_file_system_takes(tmp_path: Path) -> None:
     for name in ("x" * 5_000, "a\0b"):
-        with pytest.raises((DataError, MissingFileError)):
-            find_images(tmp_path / name)
         with pytest.raises((DataError, MissingFileError)):
             read_image(tmp_path / name)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from leantta.evaluate.intervals import Z95, deviation, over_seeds, paired_share, t_quantile, wilson
+from leantta.evaluate.intervals import Z95, deviation, mean_of, paired_share, t_quantile, wilson
 
 
 @given(st.integers(1, 20000).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total))))
@@ -33,8 +33,8 @@ def test_the_normal_quantile() -> None:
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=10))
-def test_over_seeds(values: list[float]) -> None:
-    found = over_seeds(values)
+def test_mean_of(values: list[float]) -> None:
+    found = mean_of(values)
     error = np.std(values, ddof=1) / math.sqrt(len(values))
     half = stats.t.ppf(0.975, len(values) - 1) * error
     mean = np.mean(values)
@@ -43,7 +43,7 @@ def test_over_seeds(values: list[float]) -> None:
 
 
 def test_one_seed_tells_nothing() -> None:
-    assert over_seeds([0.5]) == (0.5, -math.inf, math.inf)
+    assert mean_of([0.5]) == (0.5, -math.inf, math.inf)
     assert deviation([0.5]) == 0
 
 

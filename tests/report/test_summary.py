@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from leantta.errors import RecordError
-from leantta.evaluate.intervals import over_seeds, wilson
+from leantta.evaluate.intervals import mean_of, wilson
 from leantta.evaluate.metrics import paired_difference
 from leantta.evaluate.record import Header, Record
 from leantta.records.provenance import Provenance
@@ -90,7 +90,7 @@ def test_several_seeds_give_mean_and_deviation() -> None:
     assert rows[0].corrupted.mean == pytest.approx(0.52)
     assert rows[0].corrupted.spread == pytest.approx(0.02)
     assert rows[0].corrupted.runs == 3
-    assert rows[1].difference == pytest.approx(over_seeds([0.10, 0.08, 0.09]))
+    assert rows[1].difference == pytest.approx(mean_of([0.10, 0.08, 0.09]))
     text = summary([*before, *after]).text()
     assert "52.0±2.0" in text
     assert "standard deviation over 3 seeds" in text

@@ -81,7 +81,7 @@ def corrupt(
     same files. A run that was interrupted goes on where it stopped. Strengths are those of
     ImageNet-C for images of 64 pixels and more on the shorter side, and those of CIFAR-10-C for smaller ones.
     """
-    from leantta.data.imagefiles import find_images
+    from leantta.data.collection.search import find_images
     from leantta.disturbances.corruptions.frost import WindowSource, window_source
     from leantta.disturbances.corruptions.write import read_dataset, write_dataset, write_images
 

@@ -1,4 +1,4 @@
-"""Image files: found, read as RGB bytes (height, width, 3), and written as PNG.
+"""Image files: read as RGB bytes (height, width, 3), and written as PNG.
 
 PNG, JPEG, BMP and WebP are read, whatever a file is called; a photograph is turned upright as its camera
 noted, transparency is dropped, and of an animation the first picture is taken. Pillow decodes them, and is
@@ -38,36 +38,6 @@ _UNREADABLE = (OSError, SyntaxError, ValueError, EOFError, struct.error)
 """What Pillow raises for damaged files; SyntaxError is its word for a broken PNG chunk."""
 
 
-def find_images(path: Path) -> tuple[Path, ...]:
-    """Return the image at `path`, or those of the folder at `path` by name; hidden files do not count.
-
-    Raises:
-        MissingFileError: there is nothing at `path`.
-        DataError: the file is no image by its ending, or the folder has none.
-    """
-    known = ", ".join(SUFFIXES)
-    if not _existing(path, "image or folder of images").is_dir():
-        if path.suffix.lower() not in SUFFIXES:
-            raise DataError(f"{path} does not end like an image. Known endings: {known}.")
-        return (path,)
-    try:
-        entries = sorted(path.iterdir())
-    except OSError as e:
-        raise DataError(f"cannot look into {path}: {e.strerror or e}. Check its permissions.") from e
-    images = tuple(
-        entry
-        for entry in entries
-        if entry.suffix.lower() in SUFFIXES and entry.name[0] != "." and entry.is_file()
-    )
-    if not images:
-        inner = sum(entry.is_dir() for entry in entries)
-        hint = f"Its {inner} folders are not searched: name one of them." if inner else "Check the folder."
-        raise DataError(
-            f"no image in {path}, which has {len(entries)} entries. Known endings: {known}. {hint}"
-        )
-    return images
-
-
 def read_image(path: Path) -> Pixels:
     """Return the image at `path` as RGB bytes (height, width, 3).
 
@@ -76,7 +46,7 @@ def read_image(path: Path) -> Pixels:
         DataError: it is not an image, is damaged, cut off or too large, or has more than 8 bits per value.
     """
     try:
-        with _existing(path, "image").open("rb") as file:
+        with existing_path(path, "image").open("rb") as file:
             return _decode(file, str(path))
     except OSError as e:
         if isinstance(e, LeanTTAError):
@@ -141,8 +111,13 @@ def _unreadable(name: str, error: Exception) -> DataError:
     return DataError(f"cannot read {name} as an image: {reason}. Repair or remove it.")
 
 
-def _existing(path: Path, what: str) -> Path:
-    """Return `path` if something is there; a path that no file system takes is an error of its own."""
+def existing_path(path: Path, what: str) -> Path:
+    """Return `path` if something is there; a path that no file system takes is an error of its own.
+
+    Raises:
+        MissingFileError: nothing is there.
+        DataError: nothing can be there.
+    """
     try:
         return existing(path, what)
     except OSError as e:

@@ -43,16 +43,17 @@ def wilson(correct: int, total: int) -> Interval:
     return Interval(share, 0.0 if correct == 0 else centre - half, 1.0 if correct == total else centre + half)
 
 
-def over_seeds(values: Sequence[float]) -> Interval:
-    """Return the mean of several runs with Student's interval; after one run it is infinite.
+def mean_of(values: Sequence[float]) -> Interval:
+    """Return the mean of several runs or inputs with Student's interval; after one it is infinite.
 
-    >>> "{:.2f} {:.2f} {:.2f}".format(*over_seeds([0.70, 0.72, 0.74]))
+    >>> "{:.2f} {:.2f} {:.2f}".format(*mean_of([0.70, 0.72, 0.74]))
     '0.72 0.67 0.77'
     """
     mean = math.fsum(values) / len(values)
     if len(values) == 1:
         return Interval(mean, -math.inf, math.inf)
-    half = t_quantile(len(values) - 1) * deviation(values) / math.sqrt(len(values))
+    quantile = t_quantile(len(values) - 1) if len(values) < 200 else Z95
+    half = quantile * deviation(values) / math.sqrt(len(values))
     return Interval(mean, mean - half, mean + half)
 
 

@@ -7,6 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 
+import numpy as np
+
 from leantta.errors import RecordError, StorageError
 from leantta.evaluate.record import SCHEMA, Chunk, Header, Record, RunSettings, joined, recipe_of, scan
 from leantta.files import replacing
@@ -147,7 +149,7 @@ def header_line(header: Header) -> bytes:
 
 def chunk_line(chunk: Chunk) -> bytes:
     """Return the line of a chunk."""
-    arrays = {"labels": chunk.labels, "predictions": chunk.predictions, "domain": chunk.domain}
+    arrays = {name: array for name, array in chunk._asdict().items() if isinstance(array, np.ndarray)}
     return _line({"start": chunk.start, **{name: array.tolist() for name, array in arrays.items()}})
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leantta.errors import RecordError
-from leantta.evaluate.intervals import Interval, paired_share, wilson
+from leantta.evaluate.intervals import Interval, mean_of, paired_share, wilson
 from leantta.evaluate.record import Integers, Record
 from leantta.streams.stream import Domain
 
@@ -37,10 +37,17 @@ def every(domain: Domain) -> bool:  # noqa: ARG001 - the filter that lets all pa
     return True
 
 
-def tally(record: Record, keep: Keep = every) -> Tally | None:
-    """Return how many predictions were right among the domains to keep; None if there are none."""
-    kept = _kept(record, keep)
+def tally(record: Record, keep: Keep = every, top: int = 1) -> Tally | None:
+    """Return how many predictions were right among the domains to keep; None if there are none.
+
+    With `top`, the right class counts among the first so many; that is None, too, if ranks were not kept.
+    """
+    kept = kept_inputs(record, keep)
     total = int(kept.sum())
+    if top > 1:
+        if record.ranks is None or not total:
+            return None
+        return Tally(int((record.ranks[kept] < top).sum()), total)
     return Tally(int(record.correct[kept].sum()), total) if total else None
 
 
@@ -88,16 +95,21 @@ def paired_difference(first: Record, second: Record, keep: Keep = every) -> Inte
     Raises:
         RecordError: they are not over the same stream, one is not finished, or nothing is left to compare.
     """
-    if first.stream != second.stream or not np.array_equal(first.labels, second.labels):
-        raise RecordError(
-            f"only records over the same inputs can be compared: {first.method} ran over {_named(first)}, "
-            f"{second.method} over {_named(second)}. Run both over the same stream, and to the end."
-        )
-    kept = _kept(first, keep)
-    if not kept.any():
-        raise RecordError(f"nothing to compare in {_named(first)}: no input is of the kind asked for.")
+    kept = _to_compare(first, second, keep)
     before, after = first.correct[kept], second.correct[kept]
     return paired_share(int((after & ~before).sum()), int((before & ~after).sum()), int(kept.sum()))
+
+
+def paired_values(first: Record, second: Record, keep: Keep = every) -> Interval:
+    """Return how far the user's own measure is higher in `second` than in `first`, input by input.
+
+    Raises:
+        RecordError: as of `paired_difference`, or one has no such values.
+    """
+    kept = _to_compare(first, second, keep)
+    if first.values is None or second.values is None:
+        raise RecordError("only records with values of the same metric can be compared. Run both with it.")
+    return mean_of((second.values[kept] - first.values[kept]).tolist())
 
 
 def weighted_f1(labels: Integers, predictions: Integers) -> float:
@@ -126,9 +138,23 @@ def area_under_curve(low: npt.NDArray[np.float64], high: npt.NDArray[np.float64]
     return float(below.mean() / (2 * len(low)))
 
 
-def _kept(record: Record, keep: Keep) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _to_compare(first: Record, second: Record, keep: Keep) -> npt.NDArray[np.bool_]:
+    """Return which inputs two records are compared on."""
+    if first.stream != second.stream or not np.array_equal(first.labels, second.labels):
+        raise RecordError(
+            f"only records over the same inputs can be compared: {first.method} ran over {_named(first)}, "
+            f"{second.method} over {_named(second)}. Run both over the same stream, and to the end."
+        )
+    kept = kept_inputs(first, keep)
+    if not kept.any():
+        raise RecordError(f"nothing to compare in {_named(first)}: no input is of the kind asked for.")
+    return kept
+
+
+def kept_inputs(record: Record, keep: Keep) -> npt.NDArray[np.bool_]:
+    """Return which inputs are of a domain to keep."""
     wanted = np.array([keep(domain) for domain in record.header.domains], dtype=np.bool_)
-    return wanted[record.domain]
+    return np.asarray(wanted[record.domain], dtype=np.bool_)
 
 
 def _named(record: Record) -> str:

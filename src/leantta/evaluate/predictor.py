@@ -35,3 +35,15 @@ def decided(scores: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """
     classes = scores.argmax(axis=1) if scores.shape[1] > 1 else scores[:, 0] > 0
     return classes.astype(np.int64)
+
+
+def ranks_of(scores: npt.NDArray[Any], labels: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return how many classes come before the right one in each row of scores (n, k); 0 if it is decided for.
+
+    >>> ranks_of(np.array([[0.1, 0.9, 0.5], [3.0, 3.0, 1.0]]), np.array([2, 1])).tolist()
+    [1, 1]
+    """
+    own = np.take_along_axis(scores, labels[:, None], axis=1)
+    earlier = np.arange(scores.shape[1]) < labels[:, None]  # of equal scores the first is decided for
+    before: npt.NDArray[np.int64] = ((scores > own) | ((scores == own) & earlier)).sum(axis=1)
+    return before

@@ -7,6 +7,9 @@ A record file has one JSON value a line:
     {"resumed": "2025-01-31T11:00:00+00:00", "machine": {...}, "versions": {...}}     after a kill
     {"finished": "2025-01-31T12:00:00+00:00"}                                         at the end
 
+Chunks may hold more: "ranks", how many classes score above the right one (0: it is the first), where there
+are many classes; and "values", one number for each input by a measure of the user's own.
+
 A last line without its end is what a killed run leaves behind, and does not count. Other damage is an error.
 """
 
@@ -28,6 +31,7 @@ from leantta.streams.stream import Domain, Stream
 SCHEMA = 1
 
 Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +82,8 @@ class Chunk(NamedTuple):
     labels: Integers
     predictions: Integers
     domain: Integers
+    ranks: Integers | None = None
+    values: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -89,6 +95,8 @@ class Record:
     predictions: Integers  # (n,)
     domain: Integers  # (n,) position in header.domains
     finished: str | None  # when; None if it is not
+    ranks: Integers | None = None  # (n,) how many classes score above the right one; None: not kept
+    values: Floats | None = None  # (n,) of the user's own measure; None: there was none
 
     def __len__(self) -> int:
         """Return the number of inputs that were predicted."""
@@ -128,12 +136,16 @@ class Content(NamedTuple):
 def joined(header: Header, chunks: list[Chunk], finished: str | None) -> Record:
     """Return the record that the chunks add up to."""
     empty = np.zeros(0, dtype=np.int64)
+    ranks = [chunk.ranks for chunk in chunks if chunk.ranks is not None]
+    values = [chunk.values for chunk in chunks if chunk.values is not None]
     return Record(
         header=header,
         labels=np.concatenate([empty, *(chunk.labels for chunk in chunks)]),
         predictions=np.concatenate([empty, *(chunk.predictions for chunk in chunks)]),
         domain=np.concatenate([empty, *(chunk.domain for chunk in chunks)]),
         finished=finished,
+        ranks=np.concatenate(ranks) if chunks and len(ranks) == len(chunks) else None,
+        values=np.concatenate(values) if chunks and len(values) == len(chunks) else None,
     )
 
 
@@ -232,10 +244,20 @@ def _chunk(path: Path, number: int, value: Mapping[str, Any], header: Header) ->
         raise _damaged(path, number, "labels, predictions and domain must be as many whole numbers each")
     if domain.min() < 0 or domain.max() >= len(header.domains):
         raise _damaged(path, number, f"it names a domain outside 0 to {len(header.domains) - 1}")
-    return Chunk(start, labels, predictions, domain)
+    ranks = _integers(value["ranks"]) if "ranks" in value else None
+    values = _numbers(value["values"]) if "values" in value else None
+    if any(extra is not None and len(extra) != len(labels) for extra in (ranks, values)):
+        raise _damaged(path, number, "ranks and values must be as many numbers as there are labels")
+    return Chunk(start, labels, predictions, domain, ranks, values)
 
 
 def _integers(value: object) -> Integers:
     """Return a list of whole numbers as an array; an empty one if it is anything else."""
     whole = isinstance(value, list) and all(type(item) is int and abs(item) < 2**31 for item in value)
     return np.array(value if whole else [], dtype=np.int64)
+
+
+def _numbers(value: object) -> Floats:
+    """Return a list of numbers as an array; an empty one if it is anything else."""
+    real = isinstance(value, list) and all(type(item) in (int, float) for item in value)
+    return np.array(value if real else [], dtype=np.float64)

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from leantta.data.audio import find_sounds
+from leantta.data.collection.opening import open_collection
 from leantta.data.datasets import Inputs, Pixels
-from leantta.data.imagefiles import find_images, read_image
 from leantta.data.logmel import FRAMES, Filling, clip_samples, log_mel
 from leantta.data.preprocess import Preprocessing, fitted
 from leantta.data.resize import Size, cover, luminance
@@ -23,24 +23,25 @@ def read_images(
     size: Size | None = None,
     how: Preprocessing | None = None,
 ) -> Pixels:
-    """Return at most `count` images of a folder in one size (height, width): uint8 (n, h, w, c).
+    """Return at most `count` images of a collection in one size (height, width): uint8 (n, h, w, c).
 
+    Of more than that, some are taken at even steps, so that each class has its part.
     They are fitted as the preprocessing says or, without one, scaled to cover the size.
 
     Raises:
         DataError: there is none, one cannot be read, or their sizes differ and nothing says which to take.
     """
-    paths = find_images(path)[:count]
+    photos = open_collection(path, layout="unlabelled").spread(count)
     images: list[Pixels] = []
-    for each in paths:
+    for place, key in enumerate(photos.keys):
         try:
-            image = _fitted(read_image(each), size, how)
+            image = _fitted(photos.read(place), size, how)
         except DataError as e:
-            raise e if str(each) in str(e) else DataError(f"{each}: {e}") from e
+            raise e if key in str(e) else DataError(f"{path}: {key}: {e}") from e
         if images and image.shape != images[0].shape:
             raise DataError(
-                f"{paths[0]} and {each} have different sizes; say with --resize and --crop, or --size H,W, "
-                "what the model takes"
+                f"{path}: {photos.keys[0]} and {key} have different sizes; say with --resize and --crop, or "
+                "--size H,W, what the model takes"
             )
         images.append(luminance(image) if channels == 1 and how is None else image)
     return np.stack(images)
@@ -57,17 +58,6 @@ def _fitted(image: Pixels, size: Size | None, how: Preprocessing | None) -> Pixe
     if how is not None:
         return fitted(image, how)
     return image if size is None else cover(image, *size)
-
-
-def is_image_folder(path: Path) -> bool:
-    """Tell whether a folder holds image files itself, rather than a dataset."""
-    if not path.is_dir():
-        return False
-    try:
-        find_images(path)
-    except DataError:
-        return False
-    return True
 
 
 def read_features(

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from leantta.data.audio import holds_sounds
+from leantta.data.collection.labels import read_classes
+from leantta.data.collection.opening import is_collection
 from leantta.data.datasets import Dataset
 from leantta.data.logmel import FRAMES, Filling
 from leantta.data.npz import read_array
@@ -14,7 +16,7 @@ from leantta.data.preprocess import Preprocessing
 from leantta.errors import DataError, SettingError
 from leantta.export.accuracy import accuracy_of
 from leantta.export.convert import convert
-from leantta.export.folders import fit_images, is_image_folder, read_features, read_images
+from leantta.export.folders import fit_images, read_features, read_images
 from leantta.export.options import FileOptions
 from leantta.export.report import Conversion
 from leantta.files import existing
@@ -101,7 +103,7 @@ def run_request(request: Request, progress: Progresses = lambda _: silent) -> Co
         std=source.std,
         preprocessing=asked if source.mean is None else request.preprocessing,
         sound=source.sound,
-        classes=(source.classes or opened.classes) if request.classes is None else _names(request.classes),
+        classes=read_classes(request.classes) if request.classes else source.classes or opened.classes,
         name=request.model,
         weights_sha256=opened.weights_sha256,
         progress=progress,
@@ -140,7 +142,7 @@ def kind_of(request: Request) -> str:
     path = request.calibration
     if path.suffix.lower() not in (".npy", ".npz"):
         asked = request.options.input == "waveform" or _takes_sound(_entry(request))
-        if asked or (not is_image_folder(path) and holds_sounds(path)):
+        if asked or (not is_collection(path) and holds_sounds(path)):
             return "sounds"
     dataset = request.dataset
     return "images" if dataset is None or modality_of(dataset).as_bytes else "samples"
@@ -208,7 +210,7 @@ def _images(request: Request, progress: Progresses) -> Calibration:
     del progress
     noun = MODALITIES["image"].noun
     path = existing(request.calibration, "calibration images")
-    array, folder = path.suffix.lower() == ".npy", is_image_folder(path) and not _is_dataset(path, request)
+    array, folder = path.suffix.lower() == ".npy", is_collection(path) and not _is_dataset(path, request)
     if array:
         inputs = read_array(path)[: request.images]
     elif folder:
@@ -277,11 +279,6 @@ def _image_shape(request: Request) -> tuple[int, tuple[int, int] | None]:
         )
     channels, height, width = entry.input_shape
     return channels, request.size or (height, width)
-
-
-def _names(path: Path) -> tuple[str, ...]:
-    text = existing(path, "file of class names").read_text(encoding="utf-8")
-    return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
 def _labelled(request: Request, beside: Path | None) -> Dataset | None:

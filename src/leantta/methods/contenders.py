@@ -19,7 +19,7 @@ from leantta.runtime.metadata import read_info
 from leantta.runtime.session import load
 
 if TYPE_CHECKING:
-    from leantta.methods.method import Method
+    from leantta.methods.method import Method, SourceModel
     from leantta.surgery.adaptation import Adaptation
 
 
@@ -155,6 +155,24 @@ def on_torch(
         source=lambda count: info.modality.inputs(training()[:count]),
         modality=info.modality.name,
     )
+    return put_on(source, methods, model=model, dataset=dataset, weights_sha256=opened.weights_sha256)
+
+
+def put_on(
+    source: "SourceModel",
+    methods: "Sequence[Method]",
+    *,
+    model: str,
+    dataset: str,
+    weights_sha256: str | None,
+) -> list[Contender]:
+    """Return a contender for each method, all on the same torch model that is open.
+
+    Raises:
+        LeanTTAError: a method cannot be put on it.
+    """
+    import torch
+
     return [
         Contender(
             RunSettings(
@@ -162,7 +180,7 @@ def on_torch(
                 method=method.label,
                 dataset=dataset,
                 method_settings=method.settings(source.classes),
-                weights_sha256=opened.weights_sha256,
+                weights_sha256=weights_sha256,
                 threads=torch.get_num_threads(),
             ),
             method.build(source),

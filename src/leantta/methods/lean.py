@@ -113,7 +113,9 @@ def _build(subject: SourceModel, asked: Adaptation) -> Predictor:
             disturbances = disturbances_of(
                 images, modality=subject.modality, mean=subject.mean, std=subject.std
             )
-            decisions = fit(subject.model, decisions, images, disturbances=disturbances)
+            decisions = fit(
+                subject.model, decisions, images, disturbances=disturbances, progress=subject.progress
+            )
         lean = apply(subject.model, decisions)
     if asked.memory is None:
         return subject.predictor(lean)

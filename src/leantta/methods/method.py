@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from leantta.data.datasets import per_channel
 from leantta.errors import DataError
 from leantta.evaluate.predictor import Inputs, Logits, Predictor
+from leantta.progress import Progresses, silent
 from leantta.surgery.adaptation import Adaptation
 
 
@@ -60,6 +61,7 @@ class SourceModel:
     classes: int  # the number of logits
     source: Callable[[int], Inputs]  # so many training inputs, as a stream gives them
     modality: str = "image"
+    progress: Progresses = lambda _: silent  # of a method that takes long to put on
 
     def predictor(self, model: nn.Module) -> TorchPredictor:
         """Return a model, in the place of this one, as a predictor."""

@@ -6,6 +6,7 @@ any order and any pieces. The severity 0 of the corruption "clean" is the image 
 """
 
 import hashlib
+import math
 from functools import cached_property
 from typing import Protocol
 
@@ -91,9 +92,12 @@ class GeneratedCells:
 
 
 class CachedCells:
-    """Keeps each image that another source made, so that several runs over one stream generate it once."""
+    """Keeps images that another source made, so that several runs over one stream generate them once.
 
-    def __init__(self, source: Cells) -> None:
+    With `most_bytes` it keeps the first that fit, and others are made anew: memory stays bounded.
+    """
+
+    def __init__(self, source: Cells, most_bytes: int | None = None) -> None:
         self.source = source
         self.name = source.name
         self.fingerprint = source.fingerprint
@@ -101,14 +105,18 @@ class CachedCells:
         self.corruptions = source.corruptions
         self.inputs = source.inputs
         self._kept: dict[tuple[str, int, int, int], Samples] = {}
+        self._room = math.inf if most_bytes is None else most_bytes
 
     def cell(self, corruption: str, severity: int, indices: Labels, seed: int) -> Samples:
         """Return what the source returns, from memory where it was asked for before."""
         keys = [(corruption, severity, seed, int(index)) for index in indices]
         missing = [position for position, key in enumerate(keys) if key not in self._kept]
-        if missing or not keys:
-            samples = self.source.cell(corruption, severity, indices[missing], seed)
-            if not keys:
-                return samples
-            self._kept.update(zip([keys[position] for position in missing], samples.copy(), strict=True))
-        return np.stack([self._kept[key] for key in keys])
+        if not missing and keys:
+            return np.stack([self._kept[key] for key in keys])
+        made = self.source.cell(corruption, severity, indices[missing], seed)
+        new = dict(zip([keys[position] for position in missing], made, strict=True))
+        for key, sample in new.items():
+            if sample.nbytes <= self._room:
+                self._kept[key] = sample.copy()
+                self._room -= sample.nbytes
+        return np.stack([new[key] if key in new else self._kept[key] for key in keys]) if keys else made

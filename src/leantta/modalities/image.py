@@ -7,8 +7,9 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from leantta.data.collection.search import find_images
 from leantta.data.datasets import Pixels, Samples, model_inputs
-from leantta.data.imagefiles import begins_like_image, decode_image, find_images, read_batch, read_image
+from leantta.data.imagefiles import begins_like_image, decode_image, read_batch, read_image
 from leantta.disturbances.corruptions.names import NAMES
 from leantta.errors import DataError
 from leantta.extras import missing_extra
@@ -58,7 +59,12 @@ class ImageReader(FileReader):
         yield Given(None, fit_image(read(), self.info))
 
 
-def _corrupt(samples: Samples, name: str, severity: int, *, seed: int, first: int = 0) -> Samples:
+def corrupt_images(samples: Samples, name: str, severity: int, *, seed: int, first: int = 0) -> Samples:
+    """Return images damaged as those of the benchmark; a `Corrupt`.
+
+    Raises:
+        MissingExtraError: what makes the damage is not installed.
+    """
     try:  # here, not above: clean images need no scipy, and a device may not have it
         from leantta.disturbances.corruptions.apply import corrupt
     except ModuleNotFoundError as e:
@@ -81,7 +87,7 @@ IMAGES = Modality(
     scaled="image / 255",
     as_bytes=True,
     corruptions=NAMES,
-    corruptor=lambda _: _corrupt,
+    corruptor=lambda _: corrupt_images,
     made_by=_made_by,
     file_inputs=("tensor", "image"),
     reader=ImageReader,

@@ -119,3 +119,20 @@ def _said(error: BaseException) -> str:
     """The error as one line: its type and the first line of its message."""
     text = str(error).strip()
     return f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__
+
+
+def own_function(spec: str) -> Callable[..., object]:
+    """Return a function of the user's own, `path/to/file.py:function` or `package.module:function`.
+
+    Raises:
+        SettingError: there is no such function, or its file cannot be run.
+        MissingFileError: there is no such file.
+    """
+    place, _, name = spec.rpartition(":")
+    if not place or not name:
+        raise SettingError(
+            f"{spec!r} is no function. Write path/to/file.py:function or package.module:function."
+        )
+    from_file = place.endswith(".py")
+    with _importable(Path(place).resolve().parent if from_file else Path.cwd()):
+        return _function(_run_file(Path(place)) if from_file else _import_module(place), name, place)

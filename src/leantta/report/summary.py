@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from leantta.evaluate.intervals import Interval, over_seeds
+from leantta.evaluate.intervals import Interval, mean_of
 from leantta.evaluate.metrics import every, paired_difference
 from leantta.evaluate.record import Record
 from leantta.records.provenance import canonical
@@ -79,7 +79,7 @@ def _difference(baseline: Group, group: Group) -> Interval | None:
     pairs = [(before[key], record) for record in group.records if (key := canonical(record.stream)) in before]
     differences = [paired_difference(first, second, keep) for first, second in pairs]
     if len(differences) > 1:
-        return over_seeds([difference.value for difference in differences])
+        return mean_of([difference.value for difference in differences])
     return differences[0] if differences else None
 
 

@@ -8,6 +8,7 @@
 | correlated | as severity5, but the classes come in bursts, as in a video |
 | one_cell | one corruption at one severity |
 | clean | uncorrupted images |
+| as_found | images of several domains as they are, shuffled |
 
 Images are drawn without replacement within a cell (within a step of `gradual`), and independently of other
 cells.
@@ -99,6 +100,24 @@ def clean(cells: Cells, count: int = 1000, *, seed: int) -> Stream:
     )
 
 
+def as_found(
+    cells: Cells, domains: Sequence[Domain], domain: Labels, most: int = 1000, *, seed: int
+) -> Stream:
+    """Return unchanged images, at most so many of each domain that they come from, shuffled together.
+
+    `domain` is the place of each image's own among `domains`.
+    """
+    steps = []
+    for place, each in enumerate(domains):
+        members = np.flatnonzero(domain == place)
+        generator = np.random.default_rng(derived(seed, "as found", *each))
+        if len(members):
+            steps.append((each, generator.permutation(members)[:most]))
+    total = sum(len(members) for _, members in steps)
+    order = np.random.default_rng(derived(seed, "as found", "order")).permutation(total)
+    return _stream("as_found", cells, steps, seed, {"most": most}, order, made=False)
+
+
 def _drawn(cells: Cells, domain: Domain, count: int, seed: int, purpose: str) -> Step:
     """Draw `count` different images for a domain, by the seed, the purpose and the domain only."""
     available = len(cells.labels)
@@ -130,7 +149,10 @@ def _stream(
     seed: int,
     settings: Mapping[str, Setting],
     order: Labels | None = None,
+    *,
+    made: bool = True,
 ) -> Stream:
+    """Return a stream of steps; if they are not `made`, images are of their domains as they are."""
     domains = tuple(dict.fromkeys(domain for domain, _ in steps))
     place = {domain: i for i, domain in enumerate(domains)}
     index = np.concatenate([indices for _, indices in steps])
@@ -143,7 +165,7 @@ def _stream(
         inputs: Inputs | None = None
         for which in np.unique(wanted):
             chosen = wanted == which
-            corruption, severity = domains[which]
+            corruption, severity = domains[which] if made else Domain(CLEAN, 0)
             part = cells.inputs(cells.cell(corruption, severity, index[positions][chosen], seed))
             if inputs is None:
                 inputs = np.empty((len(positions), *part.shape[1:]), dtype=np.float32)

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
+from leantta.data.collection.search import find_images
 from leantta.data.datasets import Dataset, Pixels, Split
-from leantta.data.imagefiles import find_images, read_image
+from leantta.data.imagefiles import read_image
 from leantta.data.resize import cover
 from leantta.data.seeds import derived
 from leantta.errors import DataError, SettingError
@@ -59,9 +60,9 @@ def load_photographs(path: Path, dataset: str = NAME, split: Split = "test") -> 
 
 
 def is_sample(folder: Path) -> bool:
-    """Return whether the names of all image files of a folder begin with a class."""
+    """Return whether all image files lie in the folder itself and their names begin with a class."""
     try:
-        return all(class_of(file) >= 0 for file in find_images(folder))
+        return all(file.parent == folder and class_of(file) >= 0 for file in find_images(folder))
     except DataError:
         return False
 

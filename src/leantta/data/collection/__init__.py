@@ -1,0 +1,1 @@
+"""Images as people keep them: folders, lists and tars, opened without being read. Imports without torch."""
