@@ -94,7 +94,7 @@ def test_every_wrong_field_is_named(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
-        ("format", 2, "made by a newer leantta.*pip install --upgrade leantta"),
+        ("format", 3, "made by a newer leantta.*pip install --upgrade leantta"),
         ("format", 0, "'format' must be a whole number from 1"),
         ("format", True, "'format' must be"),
         ("precision", "int4", "'precision' must be one of int8, fp32"),

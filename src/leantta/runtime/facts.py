@@ -28,7 +28,7 @@ def facts_of(path: str | PathLike[str]) -> str:
         ("model", f"{info.model}, {info.precision}{', portable' if info.portable else ''}"),
         ("size", f"{container.size / 1e6:.2f} MB"),
         ("input", f"{info.input.kind}, {' x '.join(map(str, info.input.shape))}"),
-        ("outputs", f"{info.outputs}"),
+        ("outputs", _outputs(info)),
         ("gate", "none: nothing adapts" if info.gate is None else info.gate.described(info.gate)),
         ("layers", _layers(info)),
         ("stream mode", "no" if info.memory is None else f"yes, remembers {info.memory.size} numbers"),
@@ -57,6 +57,14 @@ def _opened(path: str | PathLike[str]) -> tuple[Container, Info]:
     container = read_container(path)
     check_crc(container)
     return container, read_info(container)
+
+
+def _outputs(info: Info) -> str:
+    """Return the number of scores, or what each output is."""
+    if info.format == 1:
+        return f"{info.outputs}"
+    each = (f"{head.name} ({', '.join(map(str, head.shape))}) {head.role}" for head in info.heads)
+    return "; ".join(each)
 
 
 def _layers(info: Info) -> str:
