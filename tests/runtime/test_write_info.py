@@ -70,6 +70,7 @@ def shapes_of_outputs(draw: st.DrawFn, inputs: InputInfo) -> tuple[int, ...]:
 def infos(draw: st.DrawFn) -> Info:
     inputs = draw(inputs_of_any_kind())
     heads = draw(st.just(None) | st.lists(shapes_of_outputs(inputs), min_size=1, max_size=3))
+    own: tuple[Head, ...]
     if heads is None:
         own = (Head("logits", (draw(st.integers(1, 4)),), "classes"),)
     else:

@@ -23,7 +23,7 @@ def photographs() -> Dataset:
 
 
 def inputs_of(scenes: Scenes) -> torch.Tensor:
-    mean, std = np.float32(CIFAR10.mean), np.float32(CIFAR10.std)
+    mean, std = (np.array(values, np.float32) for values in (CIFAR10.mean, CIFAR10.std))
     return torch.from_numpy(((scenes.images / np.float32(255) - mean) / std).transpose(0, 3, 1, 2).copy())
 
 
