@@ -16,7 +16,7 @@ LAB = Path(leantta_lab.__file__).parent
 
 RANKS = [
     ["errors"],
-    ["files", "memory", "progress", "tables", "extras", "plugins"],
+    ["files", "memory", "outputs", "progress", "tables", "extras", "plugins"],
     ["records"],
     ["data", "functional", "plotting"],
     ["decisions", "disturbances", "layer_memory"],
@@ -51,6 +51,7 @@ TORCH_FREE = [
     "files",
     "gates",
     "memory",
+    "outputs",
     "progress",
     "tables",
     "extras",

@@ -7,6 +7,9 @@ adapting model, the model itself expects to lose
 
 of its accuracy on it, which is zero where the decision stays. It needs no labels, and overstates the loss a
 little, as what adapting has seen is not in p.
+
+A model that decides for each pixel is judged by an even sample of them, and an image by their mean: pixels of
+an image are alike, so only images count as independent. Of several outputs the first that decides is judged.
 """
 
 from collections.abc import Iterable
@@ -16,13 +19,30 @@ import torch
 from torch import Tensor
 
 from leantta.functional import two_scores
+from leantta.outputs import named, role_of, sampled
 
 
-def scores_of(output: Any) -> Tensor | None:
-    """Return what a model put out if it is scores, (n, classes), two for a yes-no question; else None."""
-    if not isinstance(output, Tensor) or output.dim() != 2:
+def scores_of(output: Any, inputs: Tensor) -> Tensor | None:
+    """Return the scores of what a model put out for inputs: (n, classes), or (n, classes, pixels) of maps.
+
+    Those of a yes-no question are two. None if it decides nothing.
+    """
+    try:
+        tensors = named(output)
+    except TypeError:
         return None
-    return two_scores(output.float()) if output.shape[1] == 1 else output.float()
+    for each in tensors.values():
+        if not isinstance(each, Tensor) or len(each) != len(inputs) or not each.is_floating_point():
+            continue
+        role = role_of(each.shape[1:], inputs.shape[1:])
+        if role == "array":
+            continue
+        scores = each.float()
+        if role == "map":
+            rows, columns = sampled(*each.shape[2:])
+            scores = scores[:, :, rows, columns].flatten(2)
+        return two_scores(scores) if scores.shape[1] == 1 else scores
+    return None
 
 
 def joined(scores: Iterable[Tensor | None]) -> Tensor | None:
@@ -35,6 +55,12 @@ def joined(scores: Iterable[Tensor | None]) -> Tensor | None:
     return torch.cat(parts)
 
 
+def by_image(values: Tensor) -> Tensor:
+    """Return values (n,) as they are, and of values for pixels (n, pixels) the mean of each image."""
+    mean: Tensor = values if values.dim() == 1 else values.mean(1)
+    return mean
+
+
 def expected_losses(before: Tensor, after: Tensor) -> Tensor:
     """Return what a model with the first scores expects to lose by the decisions of the others, (n,).
 
@@ -43,4 +69,4 @@ def expected_losses(before: Tensor, after: Tensor) -> Tensor:
     """
     probabilities = before.softmax(1)
     first, then = (scores.argmax(1, keepdim=True) for scores in (before, after))
-    return (probabilities.gather(1, first) - probabilities.gather(1, then))[:, 0]
+    return by_image((probabilities.gather(1, first) - probabilities.gather(1, then))[:, 0])

@@ -16,9 +16,10 @@ from leantta.errors import UnsupportedModelError
 from leantta.export.artifact import seal, versions
 from leantta.export.source import selftest_input
 from leantta.graph.ir import BATCH, Graph, Node, Tensor
+from leantta.outputs import Head
 from leantta.runtime.container import check_digest, read_container
 from leantta.runtime.metadata import Info, InputInfo, read_info, write_info
-from leantta.runtime.selftest import SelfTest
+from leantta.runtime.selftest import Sample, SelfTest
 
 ROW = Tensor(np.dtype(np.float32), (BATCH, 2))
 INFO = Info(
@@ -28,14 +29,14 @@ INFO = Info(
     portable=False,
     input=InputInfo("tensor", (2,)),
     classes=None,
-    outputs=2,
+    heads=(Head("logits", (2,), "classes"),),
     gate=None,
     layers=(),
     plan=(),
     shift=None,
     calibration=None,
     ranges={},
-    selftest=SelfTest.of(np.ones((1, 2), np.float32), np.ones((1, 2), np.float32), 0.1),
+    selftest=SelfTest.of(np.ones((1, 2), np.float32), {"logits": Sample((1.0, 1.0), 0.1)}),
     versions=versions(),
 )
 
@@ -57,7 +58,8 @@ def test_the_seals_are_of_the_file_with_zeros_in_their_place(tmp_path: Path) -> 
     assert hashlib.sha256(blank).hexdigest() == digest
     assert f"{zlib.crc32(blank):08x}" == crc
     told = json.loads(props["leantta"])
-    assert {field.name for field in fields(Info)} - {"memory"} == set(told)  # it has no stream mode
+    own = {field.name for field in fields(Info)} - {"memory", "heads"}  # no stream mode, one row of scores
+    assert own | {"format", "outputs"} == set(told)
     assert set(told["versions"]) == {"leantta", "torch", "onnx", "onnxruntime"}
     assert model.graph.name == told["model"] == "g"
     (tmp_path / "a.onnx").write_bytes(raw)
@@ -103,7 +105,7 @@ def test_the_self_test_does_not_follow_single_images() -> None:
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 def test_the_self_test_comes_back_as_it_was(dtype: str) -> None:
     given = selftest_input(pixels(20).astype(dtype))
-    stored = SelfTest.of(given, np.array([[1.5, -2.0]], np.float32), 0.25)
+    stored = SelfTest.of(given, {"logits": Sample.of(np.array([[1.5, -2.0]], np.float32), 0.25)})
     np.testing.assert_array_equal(stored.images(), given)
     assert stored.images().dtype == given.dtype
     told = json.loads(write_info(replace(INFO, selftest=stored)))["selftest"]
@@ -111,4 +113,4 @@ def test_the_self_test_comes_back_as_it_was(dtype: str) -> None:
     back = np.frombuffer(raw, np.dtype(told["dtype"]).newbyteorder("<")).reshape(told["shape"])
     np.testing.assert_array_equal(back, given)
     assert (told["logits"], told["tolerance"]) == ([1.5, -2.0], 0.25)
-    assert (stored.logits, stored.tolerance) == ((1.5, -2.0), 0.25)
+    assert stored.samples == {"logits": ((1.5, -2.0), 0.25)}

@@ -30,11 +30,6 @@ BAD: dict[str, tuple[dict[str, Any], type[LeanTTAError], str]] = {
         "does not run on the example input",
     ),
     "no BatchNorm": ({"model": nn.Conv2d(3, 4, 3)}, LeanTTAError, "no BatchNorm"),
-    "no scores": (
-        {"model": nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)).eval(), "layers": "none"},
-        UnsupportedModelError,
-        "must return one tensor of scores",
-    ),
 }
 
 

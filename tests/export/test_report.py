@@ -8,12 +8,14 @@ import torch
 from torch import Tensor, nn
 
 from export.models import GOOD, Files, Small, pixels, trained
+from leantta.export.check import Compared
 from leantta.export.convert import convert
 from leantta.export.options import FileOptions
 from leantta.export.report import Conversion
 from leantta.gates.calibrated import CalibratedGate
 from leantta.gates.gate import Gate
 from leantta.gates.paper import PaperGate
+from leantta.outputs import Head
 from leantta.surgery.plan import Plan
 
 LOW, USUAL = CalibratedGate(ceiling=0.2, budget=0.005), CalibratedGate(ceiling=0.4, budget=0.005)
@@ -40,8 +42,7 @@ def test_a_ceiling_is_called_lowered_only_if_it_was(asked: Gate, fitted: Gate | 
         precision="int8",
         size_bytes=10,
         weight_bytes=10,
-        difference=0.0,
-        agreement=1.0,
+        compared=(Compared(Head("logits", (2,), "classes"), 0.0, 0.0, 1.0),),
         checked=8,
         empty=(),
         in_float=(),
@@ -57,6 +58,7 @@ def test_the_report_is_a_table(tmp_path: Path) -> None:
     text = str(made.done)
     assert f"{made.path} (int8)" in text
     assert "3 adapt, 0 fused, 0 kept" in text
+    assert made.done.agreement is not None
     assert f"same decision on {100 * made.done.agreement:.1f} % of 64 images" in text
     assert "stayed zero" not in text
 

@@ -55,10 +55,25 @@ def test_the_batch_axis_is_free(graph: Graph) -> None:
         assert np.abs(run_graph(graph, inputs[:batch], ["logits"])[0] - whole[:batch]).max() < 1e-5
 
 
-class Pair(Small):
+class Constant(Small):
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
-        found = super().forward(x)
-        return found, found + 1
+        return super().forward(x), torch.zeros(3, 4)
+
+
+class Decided(Small):
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x).argmax(1, keepdim=True)
+
+
+class Told(Small):
+    def forward(self, x: Tensor) -> dict[str, object]:  # type: ignore[override]
+        return {"scores": super().forward(x), "name": "small"}
+
+
+class Listed(Small):
+    def forward(self, x: Tensor) -> Tensor:
+        scores = super().forward(x)
+        return scores[scores[:, 0] > -100]
 
 
 class Fancy(Small):
@@ -70,7 +85,10 @@ class Fancy(Small):
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        (Pair, r"must return one tensor of scores \(n, classes\)"),
+        (Constant, r"output 'out1' is \(3, 4\) for 2 inputs; outputs have one entry for each input"),
+        (Decided, "output 'logits' is int64; outputs are floating-point numbers. Wrap .*before argmax"),
+        (Told, "must return tensors, .* this returns str as 'name'. Wrap it"),
+        (Listed, "torch cannot export|no fixed size|does something else for a batch"),
         (Fancy, "torch cannot export Fancy: .*must not depend on the batch size or on values"),
     ],
 )

@@ -57,6 +57,28 @@ def test_decisions_come_nearer_to_clean_ones_under_a_shift_that_was_never_shown(
     assert after > before + 0.05
 
 
+class OfPixels(nn.Module):
+    """Gives each pixel the scores of its image, beside something that decides nothing."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x: Tensor) -> dict[str, Tensor]:
+        found: Tensor = self.inner(x)
+        return {"rows": found[:, :, None], "map": found[:, :, None, None].expand(-1, -1, *x.shape[2:])}
+
+
+def test_a_model_of_pixels_is_judged_as_one_of_images(model: Striped, camera: Disturbances) -> None:
+    images = given(pixels(60))
+    by_pixel, by_image = fitted(OfPixels(model), images, camera), fitted(model, images, camera)
+    wanted, found = report_of(by_image), report_of(by_pixel)
+    assert [row.adapts for row in found.layers] == [row.adapts for row in wanted.layers]
+    assert any(row.adapts in PARTS for row in found.layers)
+    for one, other in ((found.known, wanted.known), (found.cost, wanted.cost)):
+        assert_close(torch.tensor(one), torch.tensor(other), atol=1e-5)
+
+
 def test_layers_that_help_adapt_and_the_others_are_fused(model: Striped, camera: Disturbances) -> None:
     plan = fitted(model, given(pixels(240)), camera)
     kept = plan.named(Action.ADAPT)

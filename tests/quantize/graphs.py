@@ -242,6 +242,59 @@ CASES: dict[str, Case] = {
         for op in ("ReduceMin", "ReduceSum", "ReduceL2", "ReduceSumSquare")
         for keepdims in (0, 1)
     },
+    "resize, nearest": Case(
+        nodes=[node("Resize", "x", "", "s", mode="nearest", coordinate_transformation_mode="asymmetric")],
+        constants={"s": np.array([1, 1, 2, 3], np.float32)},
+        wants=("Resize",),
+    ),
+    "resize, linear": Case(
+        nodes=[node("Resize", "x", "", "s", mode="linear", coordinate_transformation_mode="half_pixel")],
+        constants={"s": np.array([1, 1, 2, 2], np.float32)},
+        wants=("Resize",),
+        steps=1.3,  # the fraction of a byte is cut off
+    ),
+    "resize, cubic": Case(
+        nodes=[node("Resize", "x", "", "s", mode="cubic")],
+        constants={"s": np.array([1, 1, 2, 2], np.float32)},
+        int8=False,
+    ),
+    "pad": Case(
+        nodes=[node("Pad", "x", "p")], constants={"p": np.array([0, 1, 2, 0, 0, 2, 1, 3])}, wants=("Pad",)
+    ),
+    "pad, reflected": Case(
+        nodes=[node("Pad", "x", "p", mode="reflect")],
+        constants={"p": np.array([0, 0, 2, 1, 0, 0, 1, 3])},
+        wants=("Pad",),
+    ),
+    "split": Case(
+        nodes=[
+            Node("Split", ("x", "s"), ("a", "b"), {"axis": 1}, "a"),
+            node("Concat", "b", "z", "a", axis=1),
+        ],
+        constants={"s": np.array([1, 3])},
+        wants=("Split", "QLinearConcat"),
+    ),
+    "transposed conv": Case(
+        nodes=[node("ConvTranspose", "x", "w", "b", strides=[2, 3], kernel_shape=[2, 3])],
+        constants={"w": weight(4, 5, 2, 3), "b": np.linspace(-1, 1, 5, dtype=np.float32)},
+        wants=("QLinearConv",),
+        steps=3,
+    ),
+    "transposed conv, relu": Case(
+        nodes=[
+            node("ConvTranspose", "x", "w", out="c", strides=[2, 2], kernel_shape=[2, 2]),
+            node("Relu", "c"),
+        ],
+        constants={"w": weight(4, 3, 2, 2)},
+        wants=("QLinearConv",),
+        steps=3,
+    ),
+    "transposed conv that overlaps": Case(
+        nodes=[node("ConvTranspose", "x", "w", strides=[2, 2], kernel_shape=[3, 3])],
+        constants={"w": weight(4, 3, 3, 3)},
+        int8=False,
+        steps=3,
+    ),
     "concat": Case(nodes=[node("Concat", "x", "z", axis=1)], wants=("QLinearConcat",)),
     "concat of rows": Case(nodes=[node("Concat", "x", "z", axis=-1)], wants=("QLinearConcat",)),
     "concat of other ranges": Case(
@@ -445,7 +498,14 @@ def built(case: Case) -> Graph:
     inferred = shape_inference.infer_shapes(
         write_graph(Graph(tuple(nodes), constants, known, ("input",), ("logits",)), "case"), data_prop=True
     )
-    return read_graph(inferred).without_unused_constants()
+    graph = read_graph(inferred).without_unused_constants()
+    tensors = {
+        name: replace(each, shape=(BATCH, *each.shape[1:]))  # a resize gives the axis another name
+        if each.shape and isinstance(each.shape[0], str)
+        else each
+        for name, each in graph.tensors.items()
+    }
+    return replace(graph, tensors=tensors)
 
 
 def _norm_outputs(case: Case) -> dict[str, Tensor]:

@@ -28,7 +28,7 @@ ALL: dict[str, Case] = {
     **{op: elementwise(op) for op in OPSET_18},
     **{f"{op} with {second}": of_two(op, second) for op in BINARY for second in SECONDS},
 }
-MOVERS = {"QuantizeLinear", "DequantizeLinear", "Transpose", "ReduceMax", *MOVES}
+MOVERS = {"QuantizeLinear", "DequantizeLinear", "Transpose", "ReduceMax", "Resize", "Pad", "Split", *MOVES}
 
 
 @pytest.fixture(scope="module")

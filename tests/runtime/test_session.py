@@ -82,6 +82,7 @@ def test_one_prediction(engine: str, adapting: Path) -> None:
         assert found.probability == pytest.approx(np.exp(logits).max() / np.exp(logits).sum(), abs=1e-6)
         assert found.shift == session.shift(PIXELS[3:4])[0]
         assert found.distances == {k: v[0] for k, v in session.explain(PIXELS[3:4]).items()}
+        assert found.logits is not None
         assert found.logits.shape == (4,)
 
 

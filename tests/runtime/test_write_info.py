@@ -14,17 +14,18 @@ from leantta.data.resize import INTERPOLATIONS
 from leantta.gates.calibrated import CalibratedGate
 from leantta.gates.gate import Gate
 from leantta.gates.paper import PaperGate
+from leantta.outputs import Head, deciding, role_of
 from leantta.runtime.container import read_container
 from leantta.runtime.metadata import (
     Info,
     InputInfo,
     PlannedLayer,
-    SelfTest,
     ShiftInfo,
     SoundInfo,
     read_info,
     write_info,
 )
+from leantta.runtime.selftest import Sample, SelfTest
 from runtime.artifacts import artifact, said
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -70,14 +71,34 @@ def inputs_of_any_kind(draw: st.DrawFn) -> InputInfo:
 
 
 @st.composite
+def shapes_of_outputs(draw: st.DrawFn, inputs: InputInfo) -> tuple[int, ...]:
+    if len(inputs.shape) == 3 and draw(st.booleans()):
+        return (draw(SIZES), *inputs.shape[1:])  # a decision for each pixel
+    return tuple(draw(st.lists(SIZES, min_size=1, max_size=4)))
+
+
+@st.composite
 def infos(draw: st.DrawFn) -> Info:
-    inputs, outputs = draw(inputs_of_any_kind()), draw(st.integers(1, 4))
+    inputs = draw(inputs_of_any_kind())
+    heads = draw(st.just(None) | st.lists(shapes_of_outputs(inputs), min_size=1, max_size=3))
+    own: tuple[Head, ...]
+    if heads is None:
+        own = (Head("logits", (draw(st.integers(1, 4)),), "classes"),)
+    else:
+        own = tuple(Head(f"o.{i}", s, role_of(s, inputs.shape)) for i, s in enumerate(heads))
+    decides = deciding(own)
+    outputs = 0 if decides is None else decides.scores
     layers = tuple(draw(st.lists(SOME_TEXT, unique=True, max_size=3)))
     names = st.lists(SOME_TEXT, min_size=max(outputs, 2), max_size=max(outputs, 2)).map(tuple)
     stored = np.zeros((1, *inputs.shape), np.float32)
     if inputs.is_image:
         stored = np.zeros((1, *inputs.shape[1:], inputs.shape[0]), np.uint8)
-    scores = draw(st.lists(st.floats(-9, 9, width=32), min_size=outputs, max_size=outputs))
+    samples = {
+        head.name: Sample.of(
+            np.full((1, *head.shape), draw(st.floats(-9, 9, width=32))), draw(st.floats(0, 9))
+        )
+        for head in own
+    }
     rows = st.builds(PlannedLayer, SOME_TEXT, SOME_TEXT, st.integers(1, 99), SOME_TEXT)
     return Info(
         model=draw(SOME_TEXT),
@@ -85,15 +106,15 @@ def infos(draw: st.DrawFn) -> Info:
         precision=draw(st.sampled_from(["int8", "fp32"])),
         portable=draw(st.booleans()),
         input=inputs,
-        classes=draw(st.none() | names),
-        outputs=outputs,
+        classes=draw(st.none() | names) if outputs else None,
+        heads=own,
         gate=draw(GATES) if layers else None,
         layers=layers,
         plan=tuple(draw(st.lists(rows, max_size=3))),
         shift=draw(st.none() | st.builds(ShiftInfo, FINITE, FINITE, st.integers(1, 999))),
         calibration=draw(st.none() | st.dictionaries(SOME_TEXT, st.integers() | SOME_TEXT, max_size=2)),
         ranges=draw(st.dictionaries(SOME_TEXT, st.tuples(FINITE, FINITE), max_size=3)),
-        selftest=SelfTest.of(stored, np.array([scores], np.float32), draw(st.floats(0, 9))),
+        selftest=SelfTest.of(stored, samples),
         versions=draw(st.dictionaries(SOME_TEXT, SOME_TEXT, max_size=2)),
     )
 

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
 _UNKNOWN_WIDTH = 24  # of the paths that have not come yet
 _START_WIDTH = 7
-_COLUMNS = ("label", "probability", "shift", "latency_ms")
+_PIXELS_WIDTH = 40
+_COLUMNS = {
+    "classes": ("label", "probability", "shift", "latency_ms"),
+    "map": ("pixels", "shift", "latency_ms"),
+    "array": ("outputs", "shift", "latency_ms"),
+}
+"""By what a model decides: for an input, for each pixel, nothing."""
 
 engine_option = click.option(
     "--engine",
@@ -35,6 +41,11 @@ engine_option = click.option(
 @click.option("--memory", is_flag=True, help="Let inputs follow each other: a file converted with --stream.")
 @engine_option
 @click.option("--threads", type=click.IntRange(min=1), help="Threads for one prediction. [default: all]")
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path),
+    help="Folder for all outputs, an .npz for each input; of classes of pixels also a .png.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each input.")
 @click.pass_context
 def run(
@@ -46,6 +57,7 @@ def run(
     memory: bool,
     engine: str,
     threads: int | None,
+    save: Path | None,
     as_json: bool,
 ) -> None:
     """Say what is in images, sound or motion windows, with the model file that `leantta convert` made.
@@ -59,6 +71,10 @@ def run(
     For a model of motion sensors, PATH is an .npy or .npz (array x) of windows (n, 9, 128) or (9, 128), a
     .csv of 128 rows with 9 columns, or a folder of these; accelerations in g, angular velocities in rad/s.
 
+    A model that decides for each pixel is answered by the commonest classes and their shares of the pixels,
+    a model that decides nothing, such as a detector's network, by the shapes of its outputs. --save keeps
+    all outputs.
+
     A file that cannot be read is reported, the others still run, and the exit code is 1.
 
     \b
@@ -70,16 +86,22 @@ def run(
       leantta run birds.onnx clip.ogg recordings/
       leantta run motion.onnx windows.npz --top 2
       leantta run camera.onnx night/ --memory
+      leantta run scenes.onnx photos/ --save maps/
     """
     import numpy as np
 
+    from leantta.files import check_folder
     from leantta.modalities.kinds import modality_for
     from leantta.runtime.session import load
+    from leantta.runtime.told import Folder, facts
 
     with load(model, engine=engine, threads=threads, memory=memory) as session:
         reader = modality_for(session.info.input.kind).reader(session.info)
         if explain and not session.info.layers:
             raise SettingError(f"{model} has no distances to explain with: nothing adapts in it.")
+        if save is not None:
+            check_folder(save)
+        folder = None if save is None else Folder(save, session.info)
         test = session.info.selftest
         session.run(np.zeros(test.shape, test.dtype))  # the first run is slow, and is not counted
         session.reset()
@@ -95,7 +117,10 @@ def run(
                     _show_error(name, prediction, as_json)
                 else:
                     place = {} if start_s is None else {"start_s": round(start_s, 3)}
-                    show(name, place | _facts(session, prediction, top, explain))
+                    told = facts(session.info, prediction, top=top, explain=explain)
+                    if folder is not None:
+                        told["saved"] = str(folder.save(name, start_s, prediction))
+                    show(name, place | told)
     if failures:
         context.exit(1)
 
@@ -117,27 +142,6 @@ def _predictions(
         yield None, e
 
 
-def _facts(session: "Session", prediction: "Prediction", top: int, explain: bool) -> dict[str, Any]:
-    """Return what is shown of a prediction, rounded to what is meant."""
-    from leantta.runtime.session import probabilities
-
-    facts: dict[str, Any] = {
-        "label": prediction.label,
-        "probability": round(prediction.probability, 6),
-        "shift": None if prediction.shift is None else round(prediction.shift, 6),
-        "latency_ms": round(prediction.latency_ms, 3),
-    }
-    if top > 1:
-        chances = probabilities(prediction.logits)
-        best = (-chances).argsort(kind="stable")[:top].tolist()
-        facts["top"] = [
-            {"label": session.info.label(i), "probability": round(float(chances[i]), 6)} for i in best
-        ]
-    if explain and prediction.distances is not None:
-        facts["distances"] = {layer: round(value, 6) for layer, value in prediction.distances.items()}
-    return facts
-
-
 def _show_json(name: str, facts: dict[str, Any]) -> None:
     click.echo(json.dumps({"path": name, **facts}))
 
@@ -155,31 +159,43 @@ class _Table:
 
     def __init__(self, session: "Session", sources: "Iterator[Source] | list[Source]") -> None:
         names = [name for name, _ in sources] if isinstance(sources, list) else []
-        labels = session.info.classes or [str(index) for index in range(max(session.info.outputs, 2))]
+        info = session.info
+        labels = list(info.classes or [str(index) for index in range(max(info.outputs, 2))])
+        self.columns = _COLUMNS["array" if info.deciding is None else info.deciding.role]
+        what = {"label": max(5, *map(len, labels)), "pixels": _PIXELS_WIDTH, "outputs": _PIXELS_WIDTH}
         self.widths = (
             max([4, *map(len, names)]) if names else _UNKNOWN_WIDTH,
-            max(5, *map(len, labels)),
-            *map(len, ("probability", "  shift", "latency_ms")),
+            what[self.columns[0]],
+            *map(len, ("probability", "  shift", "latency_ms")[-len(self.columns[1:]) :]),
         )
         self.begun = False
 
     def show(self, name: str, facts: dict[str, Any]) -> None:
         if not self.begun:
-            self.line("path", "start_s" if "start_s" in facts else None, *_COLUMNS)
+            self.line("path", "start_s" if "start_s" in facts else None, *self.columns)
             self.begun = True
         start = f"{facts['start_s']:.1f}" if "start_s" in facts else None
         shift = MISSING if facts["shift"] is None else f"{facts['shift']:.3f}"
         others = [f"{best['label']} {best['probability']:.3f}" for best in facts.get("top", [])[1:]]
-        numbers = (f"{facts['probability']:.3f}", shift, f"{facts['latency_ms']:.2f}")
-        self.line(name, start, facts["label"], *numbers, ", ".join(others))
+        chance = [f"{facts['probability']:.3f}"] if "probability" in facts else []
+        self.line(name, start, _said(facts), *chance, shift, f"{facts['latency_ms']:.2f}", ", ".join(others))
         for layer, distance in facts.get("distances", {}).items():
             click.echo(_printable(f"  {layer}  {distance:.3f}"))
 
-    def line(self, path: str, start: str | None, label: str, *cells: str) -> None:
+    def line(self, path: str, start: str | None, what: str, *cells: str) -> None:
         numbers = [cell.rjust(width) for cell, width in zip(cells, self.widths[2:], strict=False)]
         place = [path.ljust(self.widths[0]), *([] if start is None else [start.rjust(_START_WIDTH)])]
-        row = [*place, label.ljust(self.widths[1]), *numbers, *cells[3:]]
+        row = [*place, what.ljust(self.widths[1]), *numbers, *cells[len(self.widths) - 2 :]]
         click.echo(_printable("  ".join(row).rstrip()))
+
+
+def _said(facts: dict[str, Any]) -> str:
+    """Return what the model says of an input, as a cell."""
+    if "label" in facts:
+        return str(facts["label"])
+    if "pixels" in facts:
+        return ", ".join(f"{part['label']} {100 * part['share']:.0f} %" for part in facts["pixels"])
+    return ", ".join(f"{name} {'x'.join(map(str, shape))}" for name, shape in facts["outputs"].items())
 
 
 def _printable(text: str) -> str:

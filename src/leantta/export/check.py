@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,22 +11,61 @@ from leantta.evaluate.predictor import decided
 from leantta.export.heads import RAW, shift_scale, with_heads, with_raw_distances
 from leantta.export.memory import with_memory
 from leantta.export.options import FileOptions
-from leantta.export.source import Source
+from leantta.export.source import Floats, Source
 from leantta.export.spectrogram import with_spectrogram
 from leantta.export.trace import Traced
 from leantta.gates.gate import Gate
 from leantta.graph.ir import Graph
 from leantta.graph.run import run_graph
+from leantta.outputs import Head
 from leantta.progress import Progresses, silent
 from leantta.quantize.qdq import inlined
 from leantta.runtime.metadata import MemoryInfo, ShiftInfo
-from leantta.runtime.selftest import SelfTest
+from leantta.runtime.selftest import Sample, SelfTest
 
 LIMIT: Mapping[str, float] = {"fp32": 1e-3, "int8": 0.5}
-"""Largest difference of scores to the torch model, as a share of the largest score."""
+"""Largest difference of an output to the torch model, as a share of its largest value.
+
+Of maps and arrays, which have many values, it is the limit of the root mean square difference, as a share of
+the root mean square.
+"""
 
 TOLERANCE: Mapping[str, float] = {"fp32": 1e-3, "int8": 0.05}
-"""How far the self-test may be off on another machine, as a share of the largest score."""
+"""How far the self-test may be off on another machine, as a share of the largest value."""
+
+
+class Compared(NamedTuple):
+    """How well one output of the file reproduces the torch model's."""
+
+    head: Head
+    difference: float  # the largest, as a share of the largest value
+    typical: float  # root mean square of the difference, as a share of that of the values
+    agreement: float | None  # share of equal decisions; None: it decides nothing
+
+
+def compared(head: Head, found: Floats, wanted: Floats) -> Compared:
+    """Return how outputs (n, ...) of the file and of the torch model compare."""
+    gap = np.abs(found - wanted)
+    typical = np.sqrt(np.mean(np.square(gap, dtype=np.float64)))
+    usual = np.sqrt(np.mean(np.square(wanted, dtype=np.float64)))
+    return Compared(
+        head,
+        difference=float(gap.max() / max(np.abs(wanted).max(), 1e-9)),
+        typical=float(typical / max(usual, 1e-9)),
+        agreement=float((decided(found) == decided(wanted)).mean()) if head.scores else None,
+    )
+
+
+def _check_close(each: Compared, precision: str) -> None:
+    """Refuse an output that differs by more than rounding explains."""
+    measure = each.difference if each.head.role == "classes" else each.typical
+    limit = LIMIT[precision]
+    if not measure <= limit:  # also when it is not a number
+        raise ArtifactError(
+            f"the file would not reproduce the model: {each.head.name} differ by {measure:.1g} of their "
+            f"{'largest' if each.head.role == 'classes' else 'usual size'}, at most {limit:g} is allowed. "
+            "Nothing was written. Try another --observer or --precision fp32, and please report the model."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +74,7 @@ class Checked:
 
     graph: Graph
     shift: ShiftInfo | None  # None: nothing adapts
-    difference: float
-    agreement: float
+    compared: tuple[Compared, ...]
     selftest: SelfTest
     memory: MemoryInfo | None  # None: it has no stream mode
 
@@ -48,14 +87,16 @@ def check(
     options: FileOptions,
     progress: Progresses = lambda _: silent,
 ) -> Checked:
-    """Return the graph with all that the file has, and how its scores compare with the torch model's.
+    """Return the graph with all that the file has, and how its outputs compare with the torch model's.
 
     Raises:
         ArtifactError: they differ by more than rounding explains.
     """
     shift = remembered = None
+    heads, wanted = traced.returned.heads, traced.returned.outputs
+    names = [head.name for head in heads]
     if traced.layers:
-        graph = with_raw_distances(graph)
+        graph = with_raw_distances(graph, len(heads))
         scale = shift_scale(run_graph(graph, source.fed(), [RAW], progress=progress("shift"))[0])
         graph = with_heads(graph, gate, scale)
         shift = ShiftInfo(scale.middle, scale.limit, len(source.given))
@@ -64,26 +105,21 @@ def check(
         remembered = MemoryInfo(size, options.memory.length)
     if options.portable:
         graph = inlined(graph)
-    wanted = traced.scores
-    scores = run_graph(graph, source.fed()[: len(wanted)], [graph.outputs[0]])[0]
-    peak = float(np.abs(wanted).max())
-    difference = float(np.abs(scores - wanted).max() / max(peak, 1e-9))
-    limit = LIMIT[options.precision]
-    if not difference <= limit:  # also when it is not a number
-        raise ArtifactError(
-            f"the file would not reproduce the model: scores differ by {difference:.1g} of the "
-            f"largest, at most {limit:g} is allowed. Nothing was written. Try another --observer or "
-            "--precision fp32, and please report the model."
-        )
+    found = run_graph(graph, source.fed()[: traced.returned.count], names)
+    results = [compared(head, each, wanted[head.name]) for head, each in zip(heads, found, strict=True)]
+    for result in results:
+        _check_close(result, options.precision)
     if source.info.kind == "waveform":
         graph = with_spectrogram(graph)
     given, fed = source.selftest_input()
-    logits = run_graph(graph, fed, [graph.outputs[0]])[0]
+    samples = {}
+    for name, output in zip(names, run_graph(graph, fed, names), strict=True):
+        peak = max(float(np.abs(wanted[name]).max()), 1e-3)
+        samples[name] = Sample.of(output, TOLERANCE[options.precision] * peak)
     return Checked(
         graph=graph,
         shift=shift,
-        difference=difference,
-        agreement=float((decided(scores) == decided(wanted)).mean()),
-        selftest=SelfTest.of(given, logits, TOLERANCE[options.precision] * max(peak, 1e-3)),
+        compared=tuple(results),
+        selftest=SelfTest.of(given, samples),
         memory=remembered,
     )

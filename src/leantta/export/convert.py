@@ -28,6 +28,7 @@ from leantta.gates.table import DEFAULT_GATE, gate_of
 from leantta.graph.functions import distances
 from leantta.graph.ir import Array, Graph
 from leantta.models.layout import channels_first
+from leantta.outputs import Head, deciding
 from leantta.progress import Progresses, silent
 from leantta.quantize.calibrate import Ranges, calibrate
 from leantta.quantize.lowering import InFloat
@@ -40,7 +41,7 @@ from leantta.surgery.layers import unwrap
 from leantta.surgery.plan import Plan, plan
 
 CHECKED = 64
-"""How many calibration images the file and the torch model are compared on."""
+"""How many calibration images the file and the torch model are compared on, at most."""
 
 
 def convert(
@@ -94,7 +95,7 @@ def convert(
             field=None if field is None else source.field(field),
         )
         traced = trace_adapted(adapted.model, adapted.plan, source.inputs, CHECKED, progress("trace"))
-        _check_classes(classes, traced.scores.shape[1])
+        _check_classes(classes, traced.returned.heads)
         quantized = quantize(traced.graph, source, options, progress)
         checked = check(quantized.graph, traced, source, adapted.gate, options, progress)
         info = Info(
@@ -104,7 +105,7 @@ def convert(
             portable=options.portable,
             input=source.info,
             classes=None if classes is None else tuple(classes),
-            outputs=traced.scores.shape[1],
+            heads=traced.returned.heads,
             gate=adapted.gate if traced.layers else None,
             layers=traced.layers,
             plan=_planned(adapted.plan),
@@ -130,9 +131,8 @@ def convert(
         precision=options.precision,
         size_bytes=len(raw),
         weight_bytes=_weight_bytes(checked.graph, options.precision),
-        difference=checked.difference,
-        agreement=checked.agreement,
-        checked=len(traced.scores),
+        compared=checked.compared,
+        checked=traced.returned.count,
         empty=quantized.ranges.empty,
         in_float=quantized.in_float,
         operators=quantized.operators,
@@ -209,11 +209,20 @@ def quantize(
     )
 
 
-def _check_classes(classes: Sequence[str] | None, outputs: int) -> None:
-    if classes is not None and len(classes) != max(outputs, 2):
+def _check_classes(classes: Sequence[str] | None, heads: Sequence[Head]) -> None:
+    if classes is None:
+        return
+    decides = deciding(heads)
+    if decides is None:
+        names = ", ".join(head.name for head in heads)
         raise SettingError(
-            f"{len(classes)} class names were given, e.g. {classes[:1]}; the model has {outputs} outputs. "
-            "Give one name for each, two for a yes-no model."
+            f"{len(classes)} class names were given; the model's outputs ({names}) decide nothing. "
+            "Leave them out."
+        )
+    if len(classes) != max(decides.scores, 2):
+        raise SettingError(
+            f"{len(classes)} class names were given, e.g. {classes[:1]}; the model has {decides.scores} "
+            "scores. Give one name for each, two for a yes-no model."
         )
 
 

@@ -55,14 +55,17 @@ def shift_of(raw: npt.NDArray[np.float32], scale: ShiftScale) -> npt.NDArray[np.
     return np.asarray(np.maximum(0, each - scale.middle) / (scale.limit - scale.middle), np.float64)
 
 
-def with_raw_distances(graph: Graph) -> Graph:
-    """Return the graph with the layers' raw distances as one output (n, layers) instead of one each."""
-    logits, *distances = graph.outputs
-    if not distances:
+def with_raw_distances(graph: Graph, count: int = 1) -> Graph:
+    """Return the graph with the layers' raw distances as one output (n, layers) instead of one each.
+
+    The first `count` outputs are the model's own.
+    """
+    heads, each = graph.outputs[:count], graph.outputs[count:]
+    if not each:
         return graph
-    joined = Node("Concat", tuple(distances), (RAW,), {"axis": 1}, RAW)
-    tensors = {**graph.tensors, RAW: Tensor(np.dtype(np.float32), (BATCH, len(distances)))}
-    return replace(graph, nodes=(*graph.nodes, joined), tensors=tensors, outputs=(logits, RAW))
+    joined = Node("Concat", tuple(each), (RAW,), {"axis": 1}, RAW)
+    tensors = {**graph.tensors, RAW: Tensor(np.dtype(np.float32), (BATCH, len(each)))}
+    return replace(graph, nodes=(*graph.nodes, joined), tensors=tensors, outputs=(*heads, RAW))
 
 
 def with_heads(graph: Graph, gate: Gate, scale: ShiftScale) -> Graph:
@@ -86,5 +89,5 @@ def with_heads(graph: Graph, gate: Gate, scale: ShiftScale) -> Graph:
         {**graph.constants, **constants, **more},
         {**graph.tensors, SHIFT: one_each, DISTANCE: row, **{node.outputs[0]: row for node in shown}},
         graph.inputs,
-        (graph.outputs[0], DISTANCE, SHIFT),
+        (*(name for name in graph.outputs if name != RAW), DISTANCE, SHIFT),
     )

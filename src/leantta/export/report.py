@@ -7,6 +7,7 @@ from pathlib import Path
 
 from torch import nn
 
+from leantta.export.check import Compared
 from leantta.gates.gate import Gate
 from leantta.quantize.lowering import InFloat
 from leantta.surgery.plan import Action, Plan
@@ -28,14 +29,23 @@ class Conversion:
     precision: str
     size_bytes: int
     weight_bytes: int  # of the weights alone
-    difference: float  # largest difference of scores to the torch model, as a share of the largest score
-    agreement: float  # share of inputs that both decide alike
+    compared: tuple[Compared, ...]  # each output with the torch model's
     checked: int  # on so many calibration inputs
     empty: tuple[str, ...]  # tensors that never left zero; their bytes stand for 0 to 1
     in_float: tuple[InFloat, ...]  # operators that an int8 file computes in float32, and why
     operators: int  # how many the int8 file has, those included; 0: the file is no int8
     accuracy: tuple[float, float, int] | None = None  # torch model, file, on so many labelled inputs
     noun: str = "images"  # what the inputs are
+
+    @property
+    def difference(self) -> float:
+        """The largest difference of an output to the torch model's, as a share of its largest value."""
+        return max(each.difference for each in self.compared)
+
+    @property
+    def agreement(self) -> float | None:
+        """The share of decisions, for inputs or for pixels, that both make alike; None if there are none."""
+        return next((each.agreement for each in self.compared if each.agreement is not None), None)
 
     def __str__(self) -> str:
         """Return the table."""
@@ -49,11 +59,7 @@ class Conversion:
             rows.append(["in float32", _in_float(self.in_float, self.operators)])
         rows += [
             ["size", f"{self.size_bytes / 1e6:.2f} MB, {ratio:.3f} times the weights alone"],
-            [
-                "against torch",
-                f"same decision on {100 * self.agreement:.1f} % of {self.checked} {self.noun}, scores within "
-                f"{100 * self.difference:.2g} % of the largest",
-            ],
+            *(self._against_torch(each) for each in self.compared),
         ]
         if self.accuracy is not None:
             torch_, file, count = self.accuracy
@@ -63,6 +69,22 @@ class Conversion:
             rows.append(["note", f"{len(self.empty)} tensors stayed zero, e.g. {self.empty[0]}"])
         table = render(["", "result"], rows)
         return table if self.plan.report is None else f"{self.plan.report}\n\n{table}"
+
+    def _against_torch(self, each: Compared) -> list[str]:
+        """Return a row of the table: how one output compares."""
+        lone = len(self.compared) == 1
+        if each.head.role == "array":
+            said = (
+                f"within {100 * each.difference:.2g} % of the largest, usually {100 * each.typical:.2g} %, "
+            )
+            said += f"on {self.checked} {self.noun}"
+        else:
+            assert each.agreement is not None  # it decides
+            of = f"{self.checked} {self.noun}"
+            where = of if each.head.role == "classes" else f"the pixels of {of}"
+            said = f"same decision on {100 * each.agreement:.1f} % of {where}, scores within "
+            said += f"{100 * each.difference:.2g} % of the largest"
+        return ["against torch" if lone else f"{each.head.name}, against torch", said]
 
 
 def _in_float(those: Sequence[InFloat], operators: int) -> str:

@@ -109,7 +109,10 @@ def run_request(request: Request, progress: Progresses = lambda _: silent) -> Co
         progress=progress,
     )
     done = replace(done, noun=source.noun)
-    if source.labelled is None or source.mean is None or source.std is None:
+    labelled = [each.head.role for each in done.compared] == [
+        "classes"
+    ]  # labels are of inputs, not of pixels
+    if not labelled or source.labelled is None or source.mean is None or source.std is None:
         return done
     outside = TorchPredictor(done.adapted, mean=source.mean, std=source.std)
     with load(request.output) as session:

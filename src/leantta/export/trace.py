@@ -5,7 +5,7 @@ import io
 import json
 import logging
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 
@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from leantta.errors import UnsupportedModelError
 from leantta.export.heads import DISTANCE, RAW, SHIFT
 from leantta.export.prepare import UnitNorm, prepare_
+from leantta.export.returned import Returned, flat, outputs_of, returned
 from leantta.gates.gate import Gate
 from leantta.graph.functions import SHARED, float_constants, is_norm
 from leantta.graph.ir import BATCH, OPSET, Array, Graph, Node, full_shape, read_graph
@@ -28,7 +29,7 @@ from leantta.surgery.plan import Plan
 
 Floats = npt.NDArray[np.float32]
 
-INPUT, LOGITS = "input", "logits"
+INPUT = "input"
 RESERVED = (DISTANCE, SHIFT, RAW, "pixels", "scaled", "normalized")
 """Names that the file's own outputs and preprocessing have."""
 
@@ -41,16 +42,16 @@ class Traced:
     layers: tuple[
         str, ...
     ]  # the adapting ones, in the order in which they run; one that is shared has several
-    scores: Floats
+    returned: Returned
 
 
 def trace_adapted(
     lean: nn.Module, plan: Plan, inputs: Floats, scored: int, progress: Progress = silent
 ) -> Traced:
-    """Return the graph of a model that was changed as planned, and its scores for the first `scored` inputs.
+    """Return the graph of a model that was changed as planned, and its outputs for up to `scored` inputs.
 
     Raises:
-        UnsupportedModelError: torch cannot export the model, or it returns something else than scores.
+        UnsupportedModelError: torch cannot export the model, or it returns what a file cannot give.
     """
     ready = copy.deepcopy(lean)
     prepare_(ready, plan)
@@ -58,53 +59,57 @@ def trace_adapted(
     graph = float_graph(ready, torch.from_numpy(inputs[:2].copy()))
     progress(1, 1)
     layers = tuple(node.name for node in graph.nodes if is_norm(node))
-    return Traced(graph, layers, _scores(lean, inputs[:scored]))
-
-
-def _scores(model: nn.Module, inputs: Floats) -> Floats:
-    with torch.inference_mode():
-        returned = model(torch.from_numpy(inputs))
-    if not isinstance(returned, Tensor):  # such as a dict of one tensor, of which the graph says nothing
-        raise UnsupportedModelError(
-            f"a model must return its scores as a tensor; this returns {type(returned).__name__}. Wrap it in "
-            "a module that picks the scores."
-        )
-    scores: Floats = returned.float().numpy()
-    return scores
+    return Traced(graph, layers, returned(lean, inputs[:scored]))
 
 
 def float_graph(module: nn.Module, example: Tensor) -> Graph:
-    """Return the graph of a module that takes one tensor and returns scores (n, k); the batch axis is free.
+    """Return the graph of a module that takes one tensor; the batch axis is free.
 
-    Each adaptive normalization has a second output, its distance; tensors are named after their modules.
+    Its outputs are what `leantta.outputs` calls them. Each adaptive normalization has a second output, its
+    distance; tensors are named after their modules.
 
     Raises:
-        UnsupportedModelError: torch cannot export the model, or it returns something else than scores.
+        UnsupportedModelError: torch cannot export the model, or it returns what a file cannot give.
     """
+    wanted = outputs_of(module, example)
     model = _exported(module, example)
     names = _scopes(model)
     gates = {unit.name: unit.gate for unit in module.modules() if isinstance(unit, UnitNorm)}
-    graph = _named(read_graph(shape_inference.infer_shapes(model, data_prop=True)), names, gates)
+    graph = read_graph(shape_inference.infer_shapes(model, data_prop=True))
+    graph = _named(_with_own_outputs(graph), names, gates, tuple(wanted))
     if (graph.tensors[INPUT].shape or ("",))[0] != BATCH:
         raise UnsupportedModelError(
             f"the model does something else for a batch of {len(example)} than for others, so a file cannot "
             "hold it; remove what depends on the batch size from its forward()."
         )
-    if len(graph.outputs) != 1 or (out := graph.tensors[graph.outputs[0]]).shape is None or out.rank != 2:
-        shapes = [graph.tensors[name].shape for name in graph.outputs]
-        raise UnsupportedModelError(
-            f"a model must return one tensor of scores (n, classes) to be converted; this returns {shapes}. "
-            "Wrap it in a module that picks the scores."
-        )
+    for name, tensor in wanted.items():
+        if (shape := graph.tensors[name].shape) != full_shape(tensor.shape):
+            raise UnsupportedModelError(
+                f"the model's output {name!r} has no fixed size: torch gives {tuple(tensor.shape)}, its "
+                f"graph {shape}. Wrap the model in a module that picks outputs of a fixed size."
+            )
     return graph
+
+
+def _with_own_outputs(graph: Graph) -> Graph:
+    """Return the graph with each output made by a node that is no normalization, and read by nobody else."""
+    makers, uses = graph.producers(), graph.uses()
+    nodes, tensors, outputs = list(graph.nodes), dict(graph.tensors), list(graph.outputs)
+    for place, old in enumerate(graph.outputs):
+        if old in makers and not is_norm(makers[old]) and uses[old] == 1:
+            continue
+        outputs[place] = f"{old}/output{place}"
+        nodes.append(Node("Identity", (old,), (outputs[place],), {}, outputs[place]))
+        tensors[outputs[place]] = tensors[old]
+    return replace(graph, nodes=tuple(nodes), tensors=tensors, outputs=tuple(outputs))
 
 
 def _exported(module: nn.Module, example: Tensor) -> onnx.ModelProto:
     batch = torch.export.Dim(BATCH, min=1, max=1 << 20)
     try:
-        with _quiet():
+        with _quiet(), flat(module.eval()):
             program = torch.onnx.export(
-                module.eval(),
+                module,
                 (example,),
                 dynamo=True,
                 dynamic_shapes=({0: batch},),
@@ -159,11 +164,11 @@ def _list(text: str) -> list[str]:
         return []
 
 
-def _named(graph: Graph, scopes: Mapping[str, str], gates: Mapping[str, Gate]) -> Graph:
+def _named(graph: Graph, scopes: Mapping[str, str], gates: Mapping[str, Gate], heads: Sequence[str]) -> Graph:
     """Return the graph with tensors named after modules, and a distance for each normalization."""
-    new = {graph.inputs[0]: INPUT, **({graph.outputs[0]: LOGITS} if len(graph.outputs) == 1 else {})}
+    new = {graph.inputs[0]: INPUT, **dict(zip(graph.outputs, heads, strict=True))}
     layers = {node.attributes["layer"] for node in graph.nodes if is_norm(node)}
-    taken = {INPUT, LOGITS, *RESERVED, *graph.constants, *layers}
+    taken = {INPUT, *heads, *RESERVED, *graph.constants, *layers}
     nodes = []
     tensors: dict[str, Edge] = {}
     for node in graph.nodes:

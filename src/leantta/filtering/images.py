@@ -31,7 +31,7 @@ class Images(NamedTuple):
     inputs: Tensor  # (n, ...)
     copies: Tensor  # (copies * n, ...)
     kinds: Tensor  # (copies * n, 2): of the disturbances of each, the second -1 for none
-    scores: Tensor  # (n, classes): what the unchanged model says of them
+    scores: Tensor  # (n, classes) or (n, classes, pixels): what the unchanged model says of them
 
     @classmethod
     def of(

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from leantta.decisions import by_image
 from leantta.filtering.report import Interval
 
 WORTH_IT = 0.001
@@ -18,7 +19,22 @@ class Judged(NamedTuple):
     """How a model decides on images that it was not fitted on, and on a copy of each kind."""
 
     trust: Tensor  # (pairs * n, 2): the probability of the decision on the clean image; known kind, unknown
-    hit: Tensor  # (pairs * n, 2): whether the decision is that one
+    hit: Tensor  # (pairs * n, 2): whether the decision is that one; of pixels, the share of them
+
+    @classmethod
+    def of(cls, clean: Tensor, known: Tensor, unknown: Tensor) -> "Judged":
+        """Judge scores of copies (pairs * n, classes, ...) by those of the clean images (n, classes, ...)."""
+        first = clean.argmax(1, keepdim=True)
+        first = first.repeat(len(known) // len(first), *(1,) * (first.dim() - 1))  # (pairs * n, 1, ...)
+        both = [
+            (
+                by_image(scores.softmax(1).gather(1, first)[:, 0]),
+                by_image((scores.argmax(1) == first[:, 0]).float()),
+            )
+            for scores in (known, unknown)
+        ]
+        trust, hit = (torch.stack(each, 1) for each in zip(*both, strict=True))
+        return cls(trust, hit)
 
 
 class Gain(NamedTuple):
@@ -32,13 +48,13 @@ class Gain(NamedTuple):
 
 def gained(before: Judged, after: Judged, images: int) -> Gain:
     """Return what was gained, from two judgements of the copies of so many images."""
-    trust, hits = (by_image(then - first, images) for first, then in zip(before, after, strict=True))
+    trust, hits = (over_pairs(then - first, images) for first, then in zip(before, after, strict=True))
     return Gain(
         *(interval(each.mean(1)) for each in (trust, hits)), *(interval(e[:, 1]) for e in (trust, hits))
     )
 
 
-def by_image(values: Tensor, images: int) -> Tensor:
+def over_pairs(values: Tensor, images: int) -> Tensor:
     """Return the mean over the pairs of each image, (n, 2), of values (pairs * n, 2)."""
     mean: Tensor = values.unflatten(0, (-1, images)).mean(0)
     return mean

@@ -90,7 +90,7 @@ def scores(model: nn.Module, inputs: Tensor) -> Tensor | None:
 
 def _of_batch(model: nn.Module, batch: Tensor) -> Tensor | None:
     try:
-        return scores_of(model(batch))
+        return scores_of(model(batch), batch)
     except Exception as e:  # the model is foreign code and may raise anything
         raise UnsupportedModelError(
             f"the model does not run on a batch {tuple(batch.shape)} of source images: "

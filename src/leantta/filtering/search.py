@@ -25,7 +25,7 @@ from leantta.decisions import expected_losses
 from leantta.disturbances.copies import Copies
 from leantta.errors import SettingError
 from leantta.filtering.images import COPIES, Images, UnfitError, check_images
-from leantta.filtering.judging import Gain, Judged, by_image, gained, helps, interval
+from leantta.filtering.judging import Gain, Judged, gained, helps, interval, over_pairs
 from leantta.filtering.layer import Candidate, Constants, LayerData
 from leantta.filtering.probe import scores, seen_features, set_constants
 from leantta.filtering.report import FilterReport, LayerReport
@@ -138,7 +138,7 @@ class Search:
         self.confirm()
         before, after = (self.judged(self.groups[TELLING], filters) for filters in ({}, self.kept))
         fitted, chosen, told = (len(group.inputs) for group in self.groups)
-        more = by_image(after.hit - before.hit, told)
+        more = over_pairs(after.hit - before.hit, told)
         report = FilterReport(
             layers=tuple(rows if self.doubted is None else map(_given_up, rows)),
             untried=len(layers) - len(rows),
@@ -233,7 +233,6 @@ class Search:
         """Return how the model with these filters decides; second copies meet those without their kind."""
         model = self.filtered(filters)
         known, unknown = group.copies.chunk(COPIES)
-        first = group.scores.argmax(1).repeat(len(known) // len(group.inputs))
         kinds = group.kinds[len(known) :, 0]
         by_known = _decided(scores(model, known))
         by_unknown = torch.zeros_like(by_known)
@@ -243,9 +242,7 @@ class Search:
                 for name, each in filters.items():
                     set_constants(model, name, each.without[number])
                 by_unknown[here] = _decided(scores(model, unknown[here]))
-        both = torch.stack([by_known, by_unknown], 1)  # (pairs * n, 2, classes)
-        trust = both.softmax(2).gather(2, first[:, None, None].expand(-1, 2, 1))[..., 0]
-        return Judged(trust, (both.argmax(2) == first[:, None]).float())
+        return Judged.of(group.scores, by_known, by_unknown)
 
     def cost(self, filters: Mapping[str, Candidate], places: Sequence[int]) -> Tensor:
         """Return what the model expects to lose on each clean image of some groups, (n,).

@@ -16,7 +16,7 @@ from leantta.quantize.params import Affine, Range, affine_of
 
 FLOAT, BYTES = np.dtype(np.float32), np.dtype(np.uint8)
 
-QUANTIZED_MAKERS = ("Conv", NORM, "Add", "Gemm")
+QUANTIZED_MAKERS = ("Conv", "ConvTranspose", NORM, "Add", "Gemm")
 """Operations whose output is rounded to bytes at once, so that clipping to the range is an activation."""
 
 

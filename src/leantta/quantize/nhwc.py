@@ -27,6 +27,7 @@ from leantta.quantize.lowering import (
 )
 from leantta.quantize.pools import average_pool, concat, largest, max_pool, mean_over_positions, reduce
 from leantta.quantize.products import conv, linear, matrix_product, norm
+from leantta.quantize.resizing import pad, resize, split, transposed_conv
 
 Rule = Callable[[Edges, Node, str], Refused | None]
 """Writes a node whose result is the given tensor, or changes nothing and says why."""
@@ -42,6 +43,10 @@ RULES: Mapping[str, Rule] = {
     "ReduceMean": mean_over_positions,
     "ReduceMax": largest,
     "Concat": concat,
+    "ConvTranspose": transposed_conv,
+    "Resize": resize,
+    "Pad": pad,
+    "Split": split,
     "Gemm": linear,
     "MatMul": matrix_product,
     **dict.fromkeys(MOVES, move),

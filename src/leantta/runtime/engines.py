@@ -19,7 +19,7 @@ MEMORY, NEXT_MEMORY = "memory", "memory_next"
 """What the layers of a model with a stream mode remembered, an input that may be left out; and an output."""
 
 OUTPUTS = ("logits", "distance", "shift", NEXT_MEMORY)
-"""The names of its outputs."""
+"""The names of outputs, where nobody says others."""
 
 Array = NDArray[Any]
 
@@ -51,8 +51,16 @@ class OnnxRuntime:
 
     with_kernel = True
 
-    def __init__(self, path: str, threads: int | None, providers: Sequence[str] | None) -> None:
+    def __init__(
+        self,
+        path: str,
+        threads: int | None,
+        providers: Sequence[str] | None,
+        names: Sequence[str] = OUTPUTS,
+    ) -> None:
         import onnxruntime
+
+        del names  # it knows them
 
         wanted = ["CPUExecutionProvider"] if providers is None else list(providers)
         available = onnxruntime.get_available_providers()
@@ -118,7 +126,13 @@ class OpenVino:
 
     native = False
 
-    def __init__(self, path: str, threads: int | None, providers: Sequence[str] | None) -> None:
+    def __init__(
+        self,
+        path: str,
+        threads: int | None,
+        providers: Sequence[str] | None,
+        names: Sequence[str] = OUTPUTS,
+    ) -> None:
         try:
             import openvino
         except ModuleNotFoundError as e:
@@ -132,8 +146,8 @@ class OpenVino:
             settings["INFERENCE_NUM_THREADS"] = threads
         try:
             model = openvino.Core().compile_model(path, "CPU", settings)
-            self.inputs = tuple(map(_openvino_port, model.inputs))
-            self.outputs = tuple(map(_openvino_port, model.outputs))
+            self.inputs = tuple(_openvino_port(port, (INPUT,)) for port in model.inputs)
+            self.outputs = tuple(_openvino_port(port, names) for port in model.outputs)
         except (RuntimeError, ValueError) as e:
             raise ArtifactError(
                 f"OpenVINO cannot load {path}: {_one_line(e)} For OpenVINO, convert with --portable."
@@ -165,7 +179,7 @@ class OpenVino:
             self._idle.clear()
 
 
-ENGINES: Mapping[str, Callable[[str, int | None, Sequence[str] | None], Engine]] = {
+ENGINES: Mapping[str, Callable[[str, int | None, Sequence[str] | None, Sequence[str]], Engine]] = {
     "onnxruntime": OnnxRuntime,
     "onnxruntime-portable": PortableOnnxRuntime,
     "openvino": OpenVino,
@@ -178,8 +192,9 @@ def open_engine(
     *,
     threads: int | None = None,
     providers: Sequence[str] | None = None,
+    names: Sequence[str] = OUTPUTS,
 ) -> Engine:
-    """Return the engine of that name with the model at `path` loaded.
+    """Return the engine of that name with the model at `path` loaded; `names` are those of its outputs.
 
     Raises:
         SettingError: there is no such engine or provider, or `threads` is below 1.
@@ -192,7 +207,7 @@ def open_engine(
         raise SettingError(f"threads must be 1 or more, got {threads}.")
     if isinstance(providers, str):
         raise SettingError(f"providers is a list of names, got the text {providers!r}.")
-    return ENGINES[name](fspath(path), threads, providers)
+    return ENGINES[name](fspath(path), threads, providers, names)
 
 
 def _options(threads: int | None) -> Any:
@@ -226,11 +241,9 @@ def _onnxruntime_port(argument: Any) -> Port:
     return Port(argument.name, kinds.get(argument.type, argument.type), sizes)
 
 
-def _openvino_port(port: Any) -> Port:
+def _openvino_port(port: Any, known: Sequence[str]) -> Port:
     sizes = tuple(None if size.is_dynamic else size.get_length() for size in port.partial_shape)
-    name = next(
-        (each for each in (INPUT, *OUTPUTS) if each in port.names), port.any_name
-    )  # it may have several
+    name = next((each for each in known if each in port.names), port.any_name)  # it may have several
     return Port(name, port.element_type.to_dtype().name, sizes)
 
 

@@ -29,7 +29,7 @@ def facts_of(path: str | PathLike[str]) -> str:
         ("size", f"{container.size / 1e6:.2f} MB"),
         ("input", f"{info.input.kind}, {' x '.join(map(str, info.input.shape))}"),
         *_images(info),
-        ("outputs", f"{info.outputs}"),
+        ("outputs", _outputs(info)),
         ("gate", "none: nothing adapts" if info.gate is None else info.gate.described(info.gate)),
         ("layers", _layers(info)),
         ("stream mode", "no" if info.memory is None else f"yes, remembers {info.memory.size} numbers"),
@@ -70,6 +70,14 @@ def _images(info: Info) -> list[tuple[str, str]]:
         ", ".join(f"{each:.4g}" for each in values or ()) for values in (info.input.mean, info.input.std)
     )
     return [("image files", fitted), ("mean, std", f"{mean}; {std}")]
+
+
+def _outputs(info: Info) -> str:
+    """Return the number of scores, or what each output is."""
+    if info.format == 1:
+        return f"{info.outputs}"
+    each = (f"{head.name} ({', '.join(map(str, head.shape))}) {head.role}" for head in info.heads)
+    return "; ".join(each)
 
 
 def _layers(info: Info) -> str:

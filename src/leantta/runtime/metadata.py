@@ -14,9 +14,10 @@ from leantta.data.preprocess import Preprocessing
 from leantta.errors import ArtifactError, SettingError
 from leantta.gates.gate import Gate
 from leantta.gates.table import read_gate
+from leantta.outputs import LOGITS, RESERVED, Head, deciding, role_of
 from leantta.runtime.container import DIGEST_KEY, INFO_KEY, Container
 from leantta.runtime.fields import Fields
-from leantta.runtime.selftest import SelfTest
+from leantta.runtime.selftest import SelfTest, read_selftest
 
 SOUND_KINDS = ("frames", "waveform")
 
@@ -90,7 +91,7 @@ class Info:
     portable: bool
     input: InputInfo
     classes: tuple[str, ...] | None
-    outputs: int  # 1: a yes-no question, above 0 means yes
+    heads: tuple[Head, ...]
     gate: Gate | None  # None: nothing adapts
     layers: tuple[str, ...]  # the adapting ones, in the order of the columns of `distance`
     plan: tuple[PlannedLayer, ...] = field(repr=False)
@@ -103,8 +104,22 @@ class Info:
 
     @property
     def format(self) -> int:
-        """The lowest format whose readers understand all of it: 2 if it describes its preprocessing."""
-        return 1 if self.input.preprocessing is None else 2
+        """The lowest format whose readers understand all of it.
+
+        1: it puts out one row of scores, `logits`, and does not describe its preprocessing; else 2.
+        """
+        scores_alone = [(head.name, head.role) for head in self.heads] == [(LOGITS, "classes")]
+        return 1 if scores_alone and self.input.preprocessing is None else 2
+
+    @property
+    def deciding(self) -> Head | None:
+        """The output that decides, for an input or for each pixel; None if there is none."""
+        return deciding(self.heads)
+
+    @property
+    def outputs(self) -> int:
+        """How many scores a decision is made of; 1: a yes-no question, above 0 means yes; 0: none is made."""
+        return 0 if self.deciding is None else self.deciding.scores
 
     def label(self, index: int) -> str:
         """Return the name of a class, or its number when the classes have no names."""
@@ -117,24 +132,26 @@ def write_info(info: Info) -> str:
     Raises:
         ValueError: a number is not finite.
     """
-    inputs, selftest = info.input._asdict(), info.selftest._asdict()
+    inputs, plain = info.input._asdict(), info.format == 1
     if (sound := inputs.pop("sound")) is not None:
         inputs["sound"] = sound._asdict()
     if (how := inputs.pop("preprocessing")) is not None:
         inputs["preprocessing"] = how.to_json()
-    selftest["input"] = selftest.pop("packed")
     told = {
         **vars(info),
         "format": info.format,
+        "heads": [head._asdict() for head in info.heads],
+        "outputs": info.outputs,
         "input": inputs,
         "gate": info.gate and info.gate.settings(),
         "plan": [row._asdict() for row in info.plan],
         "shift": info.shift and info.shift._asdict(),
-        "selftest": selftest,
+        "selftest": info.selftest.told(plain=plain),
         "memory": info.memory and info.memory._asdict(),
     }
     if info.memory is None:
         del told["memory"]  # as in files that were made before there was one
+    del told["heads" if plain else "outputs"]
     return json.dumps(told, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -160,7 +177,7 @@ def read_info(container: Container) -> Info:
     if not container.seals_at:
         raise ArtifactError(f"{path} carries no digest ({DIGEST_KEY!r}). Convert the model again.")
     inputs = _input(fields)
-    outputs = fields.whole("outputs", least=1)
+    heads = _heads(fields, inputs, version)
     layers = fields.texts("layers")
     if len(set(layers)) != len(layers):
         raise fields.wrong("layers", "a list of different names")
@@ -173,8 +190,8 @@ def read_info(container: Container) -> Info:
         precision=fields.text("precision", of=("int8", "fp32")),
         portable=fields.flag("portable"),
         input=inputs,
-        classes=_classes(fields, outputs),
-        outputs=outputs,
+        classes=_classes(fields, deciding(heads)),
+        heads=heads,
         gate=_gate(fields.inner("gate")) if layers else None,
         layers=layers,
         plan=tuple(
@@ -186,7 +203,7 @@ def read_info(container: Container) -> Info:
         shift=None if fields.is_null("shift") else _shift(fields.inner("shift")),
         calibration=None if fields.is_null("calibration") else fields.inner("calibration").values,
         ranges=_ranges(fields.inner("ranges")),
-        selftest=_selftest(fields.inner("selftest"), inputs, outputs),
+        selftest=_selftest(fields.inner("selftest"), inputs, heads, version),
         versions={key: versions.text(key) for key in versions.values},
         memory=_memory(fields.inner("memory")) if layers and "memory" in fields.values else None,
     )
@@ -238,13 +255,29 @@ def _sound(part: Fields, kind: str, shape: tuple[int, ...]) -> SoundInfo:
     return SoundInfo(SAMPLE_RATE, length, filling)
 
 
-def _classes(fields: Fields, outputs: int) -> tuple[str, ...] | None:
+def _heads(fields: Fields, inputs: InputInfo, version: int) -> tuple[Head, ...]:
+    if version == 1:
+        return (Head(LOGITS, (fields.whole("outputs", least=1),), "classes"),)
+    heads = []
+    for part in fields.inners("heads"):
+        shape = part.wholes("shape", least=1)
+        role = role_of(shape, inputs.shape)
+        part.text("role", of=(role,))
+        heads.append(Head(part.text("name"), shape, role))
+    names = [head.name for head in heads]
+    if not heads or len({*names, *RESERVED}) != len(names) + len(RESERVED):
+        raise fields.wrong("heads", "outputs with names of their own")
+    return tuple(heads)
+
+
+def _classes(fields: Fields, decides: Head | None) -> tuple[str, ...] | None:
     if fields.is_null("classes"):
         return None
     names = fields.texts("classes")
-    count = max(outputs, 2)
-    if len(names) != count:
-        raise fields.wrong("classes", f"null or {count} names, for {outputs} outputs")
+    scores = 0 if decides is None else decides.scores
+    count = max(scores, 2) if scores else 0
+    if len(names) != count or not scores:
+        raise fields.wrong("classes", f"null or {count} names, for {scores} scores" if scores else "null")
     return names
 
 
@@ -271,18 +304,7 @@ def _ranges(part: Fields) -> Mapping[str, tuple[float, float]]:
     return {key: (low, high) for key, (low, high) in pairs.items()}
 
 
-def _selftest(part: Fields, inputs: InputInfo, outputs: int) -> SelfTest:
+def _selftest(part: Fields, inputs: InputInfo, heads: tuple[Head, ...], version: int) -> SelfTest:
     channels_last = (*inputs.shape[1:], inputs.shape[0])
     dtype, shape = ("uint8", channels_last) if inputs.is_image else ("float32", inputs.shape)
-    if part.wholes("shape", least=1) != (1, *shape):
-        raise part.wrong("shape", f"{[1, *shape]}")
-    tolerance = part.number("tolerance")
-    if tolerance < 0:
-        raise part.wrong("tolerance", "0 or more")
-    return SelfTest(
-        dtype=part.text("dtype", of=(dtype,)),
-        shape=(1, *shape),
-        packed=part.text("input"),
-        logits=part.numbers("logits", count=outputs),
-        tolerance=tolerance,
-    )
+    return read_selftest(part, dtype, shape, heads, plain=version == 1)

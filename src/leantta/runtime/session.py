@@ -20,11 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from leantta.errors import ArtifactError, SettingError
+from leantta.outputs import LOGITS
 from leantta.runtime.container import check_crc, read_container
 from leantta.runtime.engines import NEXT_MEMORY, Engine, OnnxRuntime, open_engine
 from leantta.runtime.inputs import prepare, single
 from leantta.runtime.metadata import Info, read_info
-from leantta.runtime.signature import check_signature
+from leantta.runtime.signature import check_signature, output_names
 
 Floats = npt.NDArray[np.float32]
 
@@ -33,23 +34,29 @@ Floats = npt.NDArray[np.float32]
 class Outputs:
     """What the model says of a batch; `distance` and `shift` are None where nothing adapts."""
 
-    logits: Floats  # (n, k)
+    arrays: dict[str, Floats]  # each output of the model by its name, (n, ...)
     distance: Floats | None  # (n, layers)
     shift: Floats | None  # (n,): 0 is like the training data; 1 in 100 source inputs exceeds 1
     latency_ms: float  # of the engine alone, for the whole batch
 
+    @property
+    def logits(self) -> Floats:
+        """The scores (n, k) of a model that has no other output."""
+        return self.arrays[LOGITS]
+
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What the model says of one input."""
+    """What the model says of one input; class and probability are None where it does not decide for it."""
 
-    index: int  # the class; of a yes-no question 0 or 1
-    label: str
-    probability: float  # of that class, as far as the model knows
+    index: int | None  # the class; of a yes-no question 0 or 1
+    label: str | None
+    probability: float | None  # of that class, as far as the model knows
     shift: float | None
     distances: dict[str, float] | None = field(repr=False)  # by layer
-    logits: Floats = field(repr=False)  # (k,)
+    outputs: dict[str, Floats] = field(repr=False)  # each output of the model by its name
     latency_ms: float = field(repr=False)
+    logits: Floats | None = field(repr=False, default=None)  # (k,), of which class and probability are made
 
 
 class Session:
@@ -101,12 +108,12 @@ class Session:
         latency_ms = (time.perf_counter() - started) * 1000
         adapts, count = bool(self.info.layers), len(inputs)
         outputs = Outputs(
-            logits=results["logits"],
+            arrays={head.name: results[head.name] for head in self.info.heads},
             distance=results["distance"] if adapts else None,
             shift=results["shift"] if adapts else None,
             latency_ms=latency_ms,
         )
-        shapes: dict[str, tuple[int, ...]] = {"logits": (count, self.info.outputs)}
+        shapes = {head.name: (count, *head.shape) for head in self.info.heads}
         if adapts:
             shapes |= {"distance": (count, len(self.info.layers)), "shift": (count,)}
         for output, shape in shapes.items():
@@ -127,33 +134,47 @@ class Session:
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def predict(self, images: npt.ArrayLike, *, stream: str = "") -> Floats:
-        """Return the logits of a batch, (n, k); `run` says what is taken and raised."""
-        return self.run(images, stream=stream).logits
+        """Return the scores of a batch, (n, k), or (n, k, h, w) for each pixel; `run` says what is taken.
+
+        Raises:
+            SettingError: the model decides nothing.
+        """
+        decides = self.info.deciding
+        if decides is None:
+            names = ", ".join(head.name for head in self.info.heads)
+            raise SettingError(f"{self.name} decides nothing; its outputs are {names}. Use run().")
+        return self.run(images, stream=stream).arrays[decides.name]
 
     def predict_one(self, image: npt.ArrayLike, *, stream: str = "") -> Prediction:
         """Return what the model says of one image: uint8 (h, w, c), or float (c, h, w) between 0 and 1.
 
         Raises:
             DataError: the model does not take it; the message says why.
-            ArtifactError: the model's logits are not finite.
+            ArtifactError: an output of the model is not finite.
         """
         outputs = self.run(single(image, self.info.input), stream=stream)
-        logits = outputs.logits[0]
-        if not np.isfinite(logits).all():
-            raise ArtifactError(
-                f"{self.name} gave logits that are not finite. `leantta verify` looks closer."
-            )
-        chances = probabilities(logits)
-        index = int(chances.argmax())
+        arrays = {name: array[0] for name, array in outputs.arrays.items()}
+        for name, array in arrays.items():
+            if not np.isfinite(array).all():
+                raise ArtifactError(
+                    f"{self.name} gave {name} that are not finite. `leantta verify` looks closer."
+                )
+        decides = self.info.deciding
+        logits = chances = index = None
+        if decides is not None and decides.role == "classes":
+            logits = arrays[decides.name]
+            chances = probabilities(logits)
+            index = int(chances.argmax())
         distances = None if outputs.distance is None else outputs.distance[0].tolist()
         return Prediction(
             index=index,
-            label=self.info.label(index),
-            probability=float(chances[index]),
+            label=None if index is None else self.info.label(index),
+            probability=None if chances is None else float(chances[index]),
             shift=None if outputs.shift is None else float(outputs.shift[0]),
             distances=None if distances is None else dict(zip(self.info.layers, distances, strict=True)),
-            logits=logits,
+            outputs=arrays,
             latency_ms=outputs.latency_ms,
+            logits=logits,
         )
 
     def shift(self, images: npt.ArrayLike) -> Floats:
@@ -232,7 +253,9 @@ def load(
     container = read_container(path)
     check_crc(container)
     info = read_info(container)
-    opened = open_engine(engine, container.path, threads=threads, providers=providers)
+    opened = open_engine(
+        engine, container.path, threads=threads, providers=providers, names=output_names(info)
+    )
     check_signature(opened, info, container.path)
     return Session(opened, info, container.path, memory=memory)
 

@@ -14,18 +14,23 @@ def expected_inputs(info: Info) -> tuple[Port, ...]:
 
 
 def expected_outputs(info: Info) -> tuple[Port, ...]:
-    """Return the outputs of such a model: the logits, and of an adapting one how far each input was off."""
-    logits = Port("logits", "float32", (None, info.outputs))
+    """Return the outputs of such a model: its own, and of an adapting one how far each input was off."""
+    own = tuple(Port(head.name, "float32", (None, *head.shape)) for head in info.heads)
     if not info.layers:
-        return (logits,)
+        return own
     ports = (
-        logits,
+        *own,
         Port("distance", "float32", (None, len(info.layers))),
         Port("shift", "float32", (None,)),
     )
     if info.memory is None:
         return ports
     return (*ports, Port(NEXT_MEMORY, "float32", (None, info.memory.size)))
+
+
+def output_names(info: Info) -> tuple[str, ...]:
+    """Return the names of the outputs of such a model."""
+    return tuple(port.name for port in expected_outputs(info))
 
 
 def check_signature(engine: Engine, info: Info, name: str) -> None:

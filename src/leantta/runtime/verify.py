@@ -12,8 +12,9 @@ from leantta.runtime.container import check_digest, read_container
 from leantta.runtime.engines import open_engine
 from leantta.runtime.kernel import describe
 from leantta.runtime.metadata import Info, read_info
+from leantta.runtime.selftest import places
 from leantta.runtime.session import Outputs, Session
-from leantta.runtime.signature import check_signature
+from leantta.runtime.signature import check_signature, output_names
 
 _DISTANCE_TOLERANCE = 0.01  # of 1 + the value: int8 rounds, and a batch may be summed in another order
 
@@ -48,7 +49,7 @@ def verify(path: str | PathLike[str], *, engine: str = "onnxruntime") -> list[Ch
         info = read_info(container)
         checks.append(Check(name, True, f"format {info.format}: {_summary(info)}"))
         name = "engine"
-        opened = open_engine(engine, container.path)
+        opened = open_engine(engine, container.path, names=output_names(info))
         check_signature(opened, info, container.path)
         kernel = f" with our kernel, {describe()}" if opened.native and info.layers else ""
         detail = f"{engine} loads it{kernel}; inputs and outputs are as its metadata says"
@@ -73,8 +74,12 @@ def _behaviour(session: Session) -> Iterator[Check]:
     alone = session.run(images)
     yield _compare(
         "self-test",
-        "the stored input gives the stored logits",
-        [(alone.logits, np.array([stored.logits]), lambda _: stored.tolerance)],
+        f"the stored input gives the stored {_called(session.info)}",
+        [
+            (alone.arrays[head.name].reshape(-1)[places(head.shape)], np.array(values), _within(tolerance))
+            for head in session.info.heads
+            for values, tolerance in [stored.samples[head.name]]
+        ],
     )
     other = _unlike(images)
     second = session.run(other)
@@ -83,7 +88,14 @@ def _behaviour(session: Session) -> Iterator[Check]:
         "batch",
         "two inputs at once give what each gives alone",
         [
-            (both.logits, np.concatenate([alone.logits, second.logits]), lambda _: stored.tolerance),
+            *(
+                (
+                    both.arrays[name],
+                    np.concatenate([alone.arrays[name], second.arrays[name]]),
+                    _within(sample.tolerance),
+                )
+                for name, sample in stored.samples.items()
+            ),
             *_measures(both, alone, second),
         ],
     )
@@ -96,8 +108,17 @@ def _behaviour(session: Session) -> Iterator[Check]:
         yield Check("shift", finite, detail if finite else "distances or shift are not finite")
 
 
+def _called(info: Info) -> str:
+    names = [head.name for head in info.heads]
+    return names[0] if len(names) == 1 else f"{len(names)} outputs"
+
+
 Tolerance = Callable[[npt.NDArray[Any]], Any]
 Pair = tuple[npt.NDArray[Any], npt.NDArray[Any], Tolerance]
+
+
+def _within(tolerance: float) -> Tolerance:
+    return lambda _: tolerance
 
 
 def _measures(both: Outputs, first: Outputs, second: Outputs) -> Iterator[Pair]:

@@ -78,5 +78,5 @@ class SourceImages:
             return None
         lean = self.adapting(gate, constants)
         with torch.inference_mode():
-            after = joined(scores_of(lean(batch)) for batch in self.batches)
+            after = joined(scores_of(lean(batch), batch) for batch in self.batches)
         return None if after is None else float(expected_losses(before, after).double().mean())

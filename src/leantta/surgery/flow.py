@@ -16,6 +16,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from leantta.errors import UnsupportedModelError
+from leantta.outputs import named
 from leantta.surgery.layers import BatchNorm
 
 FUSABLE: tuple[type[nn.Module], ...] = (
@@ -88,8 +89,16 @@ def flow_of(model: nn.Module, example: Inputs) -> Flow:
         ) from e
     finally:
         observer.detach()
-    observer.use(outputs, by="the model's output")
+    observer.use(_tensors(outputs), by="the model's output")
     return Flow(observer.visits, observer.calls, frozenset(observer.reused_weights), observer.functional)
+
+
+def _tensors(outputs: object) -> object:
+    """Return the tensors in what a model returned, of whatever class that is."""
+    try:
+        return list(named(outputs).values())
+    except TypeError:  # something else is among them
+        return outputs
 
 
 class _Observer(TorchDispatchMode):

@@ -26,7 +26,7 @@ class Observed(NamedTuple):
     """What the unchanged model shows on images."""
 
     spreads: dict[str, F.Spread]  # by BatchNorm
-    scores: Tensor | None  # (n, classes); None if it returns something else
+    scores: Tensor | None  # see `leantta.decisions`; None if it decides nothing
 
 
 def observe(
@@ -81,7 +81,7 @@ def observe_all(
             if not bool(batch.isfinite().all()):
                 raise DataError(f"one of the images {done} to {done + len(batch) - 1} is not finite")
             try:
-                scores.append(scores_of(model(batch)))
+                scores.append(scores_of(model(batch), batch))
             except Exception as e:  # the model is foreign code and may raise anything
                 raise UnsupportedModelError(
                     f"{type(model).__name__} does not run on a batch {tuple(batch.shape)} of source images: "
