@@ -69,6 +69,11 @@ def _scores(model: nn.Module, inputs: Floats) -> Floats:
             f"a model must return its scores as a tensor; this returns {type(returned).__name__}. Wrap it in "
             "a module that picks the scores."
         )
+    if len(returned) != len(inputs):  # such as x.view(1, -1), which takes a batch for one input
+        raise UnsupportedModelError(
+            f"the model returns scores for {len(returned)} of a batch of {len(inputs)} inputs; look for what "
+            "fixes the batch size in its forward()."
+        )
     scores: Floats = returned.float().numpy()
     return scores
 
