@@ -18,7 +18,7 @@ import leantta
 from export.models import MEAN, STD, Small, given, pixels, settle_, small, trained
 from leantta import functional as F
 from leantta.cli.main import cli
-from leantta.errors import BadStatisticsError
+from leantta.errors import BadStatisticsError, UnsupportedModelError
 from leantta.gates.calibrated import CalibratedGate
 from leantta.gates.gate import Gate
 from leantta.gates.paper import PaperGate
@@ -287,3 +287,39 @@ def test_statistics_that_cannot_be_right_are_refused_still() -> None:
     model = spoilt("running_var", 0.0)
     model.get_submodule("bn2").momentum = None  # type: ignore[assignment] # the plain average
     assert leantta.adapt(model, x, "all")(x).isfinite().all()
+
+
+def dead_in_any_way(norm: nn.BatchNorm2d, way: str) -> nn.Module:
+    """Return a network with some dead channels in a BatchNorm that is unusual otherwise, too."""
+    model = nn.Sequential(nn.Conv2d(3, 7, 3), norm, nn.ReLU(), nn.Conv2d(7, 4, 3), nn.BatchNorm2d(4)).eval()
+    assert norm.running_var is not None
+    norm.running_var.copy_(torch.tensor(source_layer().var))
+    if way == "plain average":
+        norm.momentum = None
+    elif way == "all dead":
+        norm.running_var.zero_()
+    elif way == "smallest numbers":
+        norm.running_var.fill_(torch.finfo(torch.float32).tiny)
+    elif way == "uncounted":
+        norm.num_batches_tracked = None
+    return model
+
+
+@pytest.mark.parametrize("affine", [True, False])
+@pytest.mark.parametrize("way", ["usual", "plain average", "all dead", "smallest numbers", "uncounted"])
+def test_no_way_of_being_dead_refuses_a_model(way: str, affine: bool) -> None:
+    model = dead_in_any_way(nn.BatchNorm2d(7, affine=affine), way)
+    x = inputs()[:, :3]
+    for layers in ("all", "none"):
+        plan = leantta.plan(model, x, layers)
+        count = 2 if way in ("usual", "plain average", "uncounted") else 7
+        assert plan.notes[0].startswith(f"{count} of 11 channels, in 1 of 2 layers, are dead")
+        assert leantta.apply(model, plan)(x).isfinite().all()
+    with torch.no_grad():
+        assert_close(leantta.adapt(model, x, "none")(x), model(x), atol=1e-3 * float(model(x).abs().max()))
+
+
+def test_layers_without_statistics_say_what_to_do() -> None:
+    model = nn.Sequential(nn.Conv2d(3, 7, 3), nn.BatchNorm2d(7, track_running_stats=False))
+    with pytest.raises(UnsupportedModelError, match=r"'1' keeps no running statistics .* train with"):
+        leantta.plan(model, inputs()[:, :3])

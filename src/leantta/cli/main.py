@@ -12,6 +12,7 @@ from leantta import __version__, plugins
 from leantta.cli.bench import bench
 from leantta.cli.convert import convert
 from leantta.cli.corrupt import corrupt
+from leantta.cli.doctor import doctor
 from leantta.cli.evaluation import evaluation
 from leantta.cli.inspection import inspection
 from leantta.cli.report import report
@@ -56,7 +57,8 @@ def cli() -> None:
     """
 
 
-for command in (inspection, convert, evaluation, report, corrupt, run, verify, watch, bench):
+COMMANDS = (inspection, convert, evaluation, report, corrupt, run, verify, watch, bench, doctor)
+for command in COMMANDS:
     cli.add_command(command)
 
 

@@ -18,6 +18,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from leantta.errors import UnsupportedModelError
 from leantta.outputs import named
 from leantta.surgery.layers import BatchNorm
+from leantta.surgery.trial import advice
 
 FUSABLE: tuple[type[nn.Module], ...] = (
     nn.Conv1d,
@@ -80,12 +81,13 @@ def flow_of(model: nn.Module, example: Inputs) -> Flow:
         with torch.no_grad(), observer:
             outputs = model(*inputs)
     except Exception as e:  # the model is foreign code and may raise anything
+        observer.detach()
         shapes = ", ".join(
             f"{tuple(t.shape)} {t.dtype}" for t in tree_leaves(inputs) if isinstance(t, Tensor)
         )
         raise UnsupportedModelError(
-            f"{type(model).__name__} does not run on the example input {shapes}: {type(e).__name__}: {e}. "
-            "Pass an example like the images it was trained on."
+            f"{type(model).__name__} does not run on the example input {shapes}: {type(e).__name__}: "
+            f"{str(e).rstrip('.')}. {advice(model, inputs)}"
         ) from e
     finally:
         observer.detach()
