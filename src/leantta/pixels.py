@@ -6,6 +6,8 @@ Float images of 224 x 224 pixels take 0.6 MB each, four times their bytes, and f
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -39,7 +41,7 @@ class Pixels:
         height, width, channels = self.images.shape[1:]
         return (len(self), channels, height, width)
 
-    def __getitem__(self, which: Tensor | slice) -> "Pixels":
+    def __getitem__(self, which: "Tensor | slice | npt.NDArray[np.intp]") -> "Pixels":
         """Return some of the images; no byte is copied."""
         return Pixels(self.images, self.rows[which], self.scale, self.offset)
 

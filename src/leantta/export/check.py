@@ -65,7 +65,8 @@ def check(
     if options.portable:
         graph = inlined(graph)
     wanted = traced.scores
-    scores = run_graph(graph, source.fed()[: len(wanted)], [graph.outputs[0]])[0]
+    compared = source.fed()[source.held_out().reporting[: len(wanted)]]
+    scores = run_graph(graph, compared, [graph.outputs[0]], progress=progress("compare"))[0]
     peak = float(np.abs(wanted).max())
     difference = float(np.abs(scores - wanted).max() / max(peak, 1e-9))
     limit = LIMIT[options.precision]

@@ -23,10 +23,14 @@ from leantta.gates.gate import Gate
 from leantta.graph.functions import SHARED, float_constants, is_norm
 from leantta.graph.ir import BATCH, OPSET, Array, Graph, Node, full_shape, read_graph
 from leantta.graph.ir import Tensor as Edge
+from leantta.pixels import Inputs, floats
 from leantta.progress import Progress, silent
 from leantta.surgery.plan import Plan
 
 Floats = npt.NDArray[np.float32]
+
+AT_ONCE = 8
+"""Inputs that are scored together."""
 
 INPUT, LOGITS = "input", "logits"
 RESERVED = (DISTANCE, SHIFT, RAW, "pixels", "scaled", "normalized")
@@ -44,26 +48,29 @@ class Traced:
     scores: Floats
 
 
-def trace_adapted(
-    lean: nn.Module, plan: Plan, inputs: Floats, scored: int, progress: Progress = silent
-) -> Traced:
-    """Return the graph of a model that was changed as planned, and its scores for the first `scored` inputs.
+def trace_adapted(lean: nn.Module, plan: Plan, inputs: Inputs, progress: Progress = silent) -> Traced:
+    """Return the graph of a model that was changed as planned, and its scores for some inputs.
 
     Raises:
         UnsupportedModelError: torch cannot export the model, or it returns something else than scores.
     """
     ready = copy.deepcopy(lean)
     prepare_(ready, plan)
-    progress(0, 1)
-    graph = float_graph(ready, torch.from_numpy(inputs[:2].copy()))
-    progress(1, 1)
+    total = 1 + len(inputs)
+    progress(0, total)
+    graph = float_graph(ready, floats(inputs[:2]).clone())
+    progress(1, total)
     layers = tuple(node.name for node in graph.nodes if is_norm(node))
-    return Traced(graph, layers, _scores(lean, inputs[:scored]))
+    scores = []
+    for start in range(0, len(inputs), AT_ONCE):
+        scores.append(_scores(lean, floats(inputs[start : start + AT_ONCE])))
+        progress(1 + start + len(scores[-1]), total)
+    return Traced(graph, layers, np.concatenate(scores))
 
 
-def _scores(model: nn.Module, inputs: Floats) -> Floats:
+def _scores(model: nn.Module, batch: Tensor) -> Floats:
     with torch.inference_mode():
-        returned = model(torch.from_numpy(inputs))
+        returned = model(batch)
     if not isinstance(returned, Tensor):  # such as a dict of one tensor, of which the graph says nothing
         raise UnsupportedModelError(
             f"a model must return its scores as a tensor; this returns {type(returned).__name__}. Wrap it in "
