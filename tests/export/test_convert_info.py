@@ -23,6 +23,7 @@ from export.models import (
     scores,
     small,
 )
+from leantta.export.held_out import HeldOut
 from leantta.export.source import state_sha256
 from leantta.gates.paper import PaperGate
 from leantta.runtime.metadata import InputInfo
@@ -53,7 +54,11 @@ def test_files_tell_how_they_were_made(form: str, files: Files) -> None:
     ]
     assert (info.gate is None) == nothing
     assert (info.shift is None) == nothing
-    assert info.calibration == {"images": COUNT, "observer": "minmax"}
+    assert info.calibration is not None
+    assert info.calibration["images"] == COUNT
+    assert ("observer" in info.calibration) == (info.precision == "int8")
+    if info.precision == "int8":
+        assert info.calibration["held_out"] == len(HeldOut.of(COUNT).reporting)
     assert bool(info.ranges) == (info.precision == "int8")
     assert all(low <= high for low, high in info.ranges.values())
 

@@ -101,7 +101,7 @@ def test_tensors_that_never_leave_zero_are_reported(inputs: Floats) -> None:
 def test_values_that_are_not_finite_are_refused(inputs: Floats) -> None:
     bad = inputs.copy()
     bad[40, 0, 0, 0] = np.nan
-    with pytest.raises(DataError, match=r"not finite for one of the calibration images 32 to 63"):
+    with pytest.raises(DataError, match=r"not finite for one of the calibration images 40 to 47"):
         calibrate(graph(), bad)
     with pytest.raises(DataError, match="'act' is not finite"):
         calibrate(graph(logarithm=True), inputs)

@@ -43,7 +43,7 @@ def test_exactly_what_is_computed_in_float_is_told(name: str) -> None:
     computed = {
         node.op
         for node in int8.graph.nodes
-        if not node.domain
+        if not (node.domain or node.name.endswith("/float"))  # a guard computes nothing
         and node.op not in (*ROUNDINGS, *MOVES)
         and int8.graph.tensors[node.outputs[0]].dtype == FLOATS
     }

@@ -1,5 +1,6 @@
 """Disturbed copies of a model's inputs: out of the normalization, through a library, and back into it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -11,15 +12,20 @@ from leantta.disturbances.library.disturbance import Library, mixed
 from leantta.disturbances.library.tables import LIBRARIES
 from leantta.errors import SettingError
 from leantta.functional import wide
+from leantta.pixels import Inputs, Pixels, floats, joined_inputs
 
 GUESSED = {LIBRARIES[name].axes: name for name in ("motion", "image")}
 """What inputs are taken for if nothing is known but the number of their axes."""
 
 
+VALUES_AT_ONCE, PARTS_APART = 8_000_000, 1_000_003
+"""Values of inputs that are disturbed together, and what lies between the seeds of parts."""
+
+
 class Copies(NamedTuple):
     """Disturbed copies of inputs, and the kinds of what happened to each."""
 
-    inputs: Tensor
+    inputs: Inputs  # bytes if the inputs were bytes
     kinds: Tensor  # (n, 2): places among the library's kinds, the second -1 if there was one disturbance only
 
 
@@ -31,12 +37,29 @@ class Disturbances:
     mean: Tensor = field(default_factory=lambda: torch.zeros(1))  # (c,) or (1,)
     std: Tensor = field(default_factory=lambda: torch.ones(1))
 
-    def copies(self, inputs: Tensor, seed: int) -> Copies:
+    def copies(self, inputs: Inputs, seed: int) -> Copies:
         """Return a disturbed copy of each input (n, c, ...), as the model takes it.
+
+        Copies of bytes are rounded to bytes, as a camera's images are, and made in parts.
 
         Raises:
             SettingError: the library is for inputs with another number of axes.
         """
+        if not isinstance(inputs, Pixels):
+            return self._copies(inputs, seed)
+        parts = inputs.split(max(1, VALUES_AT_ONCE // math.prod(inputs.shape[1:])))
+        made = [self._rounded(part, seed + place * PARTS_APART) for place, part in enumerate(parts)]
+        held = joined_inputs([copy.inputs for copy in made])
+        return Copies(held, torch.cat([copy.kinds for copy in made]))
+
+    def _rounded(self, inputs: Pixels, seed: int) -> Copies:
+        copies, kinds = self._copies(inputs.floats(), seed)
+        scale, offset = (value.view(1, -1, 1, 1) for value in (inputs.scale, inputs.offset))
+        images = ((floats(copies) - offset) / scale).round().clamp(0, 255).byte()
+        held = Pixels.of(images.permute(0, 2, 3, 1).contiguous(), inputs.scale, inputs.offset)
+        return Copies(held, kinds)
+
+    def _copies(self, inputs: Tensor, seed: int) -> Copies:
         if inputs.dim() != self.library.axes:
             raise SettingError(
                 f"these disturbances are for inputs with {self.library.axes} axes, and the model takes "

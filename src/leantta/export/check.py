@@ -105,7 +105,8 @@ def check(
         remembered = MemoryInfo(size, options.memory.length)
     if options.portable:
         graph = inlined(graph)
-    found = run_graph(graph, source.fed()[: traced.returned.count], names)
+    given = source.fed()[source.held_out().reporting[: traced.returned.count]]
+    found = run_graph(graph, given, names, progress=progress("compare"))
     results = [compared(head, each, wanted[head.name]) for head, each in zip(heads, found, strict=True)]
     for result in results:
         _check_close(result, options.precision)

@@ -3,12 +3,11 @@
 model -adapt_source-> Adapted -trace_adapted-> Traced -quantize-> Quantized -check-> Checked -seal-> bytes
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import torch
 from torch import nn
 
 from leantta.data.logmel import Filling
@@ -17,11 +16,12 @@ from leantta.disturbances.copies import Disturbances
 from leantta.errors import SettingError
 from leantta.export.artifact import seal, versions
 from leantta.export.check import check
+from leantta.export.held_out import HeldOut
 from leantta.export.options import FileOptions, Precision
 from leantta.export.preprocessing import with_preprocessing
 from leantta.export.report import Conversion
-from leantta.export.source import Floats, Source, read_source, state_sha256, statistics_of
-from leantta.export.trace import INPUT, trace_adapted
+from leantta.export.source import Source, as_tensors, read_source, state_sha256, statistics_of
+from leantta.export.trace import trace_adapted
 from leantta.files import replacing
 from leantta.gates.gate import Gate
 from leantta.gates.table import DEFAULT_GATE, gate_of
@@ -29,18 +29,22 @@ from leantta.graph.functions import distances
 from leantta.graph.ir import Array, Graph
 from leantta.models.layout import channels_first
 from leantta.outputs import Head, deciding
-from leantta.progress import Progresses, silent
-from leantta.quantize.calibrate import Ranges, calibrate
-from leantta.quantize.lowering import InFloat
+from leantta.pixels import Inputs, floats
+from leantta.progress import Progress, Progresses, silent
+from leantta.quantize.calibrate import Ranges
+from leantta.quantize.choice import Images, Prepared, prepare
+from leantta.quantize.elementwise import WEIGHED
+from leantta.quantize.lowering import InFloat, Int8Graph
 from leantta.quantize.nhwc import write_nhwc
 from leantta.quantize.qdq import write_qdq
+from leantta.quantize.work import share_of_work
 from leantta.runtime.metadata import Info, PlannedLayer
 from leantta.surgery.adaptation import DEFAULT_LAYERS, Adaptation, Selector
 from leantta.surgery.apply import apply, fit
 from leantta.surgery.layers import unwrap
 from leantta.surgery.plan import Plan, plan
 
-CHECKED = 64
+CHECKED = 300
 """How many calibration images the file and the torch model are compared on, at most."""
 
 
@@ -87,14 +91,16 @@ def convert(
         source = read_source(calibration, statistics_of(mean, std), sound, options.input, preprocessing)
         adapted = adapt_source(
             model,
-            source.inputs,
+            source.tensors(),
             layers,
             asked,
             progress,
             disturbances=source.disturbances(),
-            field=None if field is None else source.field(field),
+            field=None if field is None else as_tensors(source.field(field)),
         )
-        traced = trace_adapted(adapted.model, adapted.plan, source.inputs, CHECKED, progress("trace"))
+        reporting = source.held_out().reporting[:CHECKED]
+        compared = as_tensors(source.inputs[reporting])
+        traced = trace_adapted(adapted.model, adapted.plan, compared, progress("trace"))
         _check_classes(classes, traced.returned.heads)
         quantized = quantize(traced.graph, source, options, progress)
         checked = check(quantized.graph, traced, source, adapted.gate, options, progress)
@@ -112,7 +118,7 @@ def convert(
             shift=checked.shift,
             calibration={
                 "images": len(source.given),
-                "observer": options.observer,
+                **quantized.told(checked.agreement, source.held_out()),
                 **({} if adapted.plan.report is None else adapted.plan.report.numbers()),
             },
             ranges={key: (_short(low), _short(high)) for key, (low, high) in quantized.ranges.spans.items()},
@@ -133,6 +139,9 @@ def convert(
         weight_bytes=_weight_bytes(checked.graph, options.precision),
         compared=checked.compared,
         checked=traced.returned.count,
+        held_out=source.held_out().is_honest,
+        prepared=quantized.prepared,
+        float_share=quantized.float_share,
         empty=quantized.ranges.empty,
         in_float=quantized.in_float,
         operators=quantized.operators,
@@ -154,22 +163,22 @@ class Adapted:
 
 def adapt_source(
     model: nn.Module,
-    inputs: Floats,
+    inputs: Inputs,
     layers: Selector,
     gate: Gate,
     progress: Progresses = lambda _: silent,
     *,
     disturbances: Disturbances | None = None,
-    field: Floats | None = None,
+    field: Inputs | None = None,
 ) -> Adapted:
     """Return a copy of the model that adapts, its gate fitted to source inputs as the model takes them."""
-    example = torch.from_numpy(inputs[:2].copy())
+    example = floats(inputs[:2]).clone()
     asked = plan(model, example, Adaptation(layers=layers, gate=gate))
     fitted = fit(
         model,
         asked,
-        torch.from_numpy(inputs),
-        field=None if field is None else torch.from_numpy(field),
+        inputs,
+        field=field,
         disturbances=disturbances,
         progress=progress,
     )
@@ -184,6 +193,21 @@ class Quantized:
     ranges: Ranges = Ranges({}, (), {})
     in_float: tuple[InFloat, ...] = ()  # what an int8 graph computes in float32, and why
     operators: int = 0  # of how many
+    prepared: Prepared | None = None  # how the graph was made ready for int8
+    float_share: float = 0.0  # of the multiply-adds, what an int8 graph computes in float32
+
+    def told(self, agreement: float, held: HeldOut) -> dict[str, object]:
+        """Return what a file keeps of it."""
+        if self.prepared is None:
+            return {}
+        left = {each.name: each.reason for each in self.in_float if each.op in WEIGHED}
+        return {
+            "observer": self.prepared.observer,
+            "int8": list(self.prepared.remedies()),
+            "float_share": _short(self.float_share),
+            **({"in_float": left} if left else {}),
+            **({"held_out": len(held.reporting), "agreement": _short(agreement)} if held.is_honest else {}),
+        }
 
 
 def quantize(
@@ -195,17 +219,40 @@ def quantize(
     if options.precision == "fp32":
         written = Quantized(replace(exact, outputs=(*exact.outputs, *distances(exact.nodes))))
     else:
-        ranges = calibrate(exact, source.inputs, options.observer, progress=progress("calibrate"))
-        if (span := source.input_range()) is not None:
-            ranges = replace(ranges, spans={**ranges.spans, INPUT: span})
-        int8 = write_qdq(exact, ranges) if options.portable else write_nhwc(exact, ranges, last=last)
-        written = Quantized(int8.graph, ranges, int8.in_float, int8.operators)
+        prepared = _prepared(exact, source, options, progress("calibrate"))
+        graph, ranges, left = prepared.graph, prepared.ranges, prepared.left
+        if options.portable:
+            int8 = write_qdq(graph, ranges, left=left)
+        else:
+            int8 = write_nhwc(graph, ranges, last=last, left=left)
+        share = share_of_work(exact, [each.name for each in int8.in_float])
+        written = Quantized(int8.graph, ranges, int8.in_float, int8.operators, prepared, share)
     if not image:
         return written
     assert source.info.mean is not None  # images come with both
     assert source.info.std is not None
     return replace(
         written, graph=with_preprocessing(written.graph, source.info.mean, source.info.std, last=last)
+    )
+
+
+def _prepared(exact: Graph, source: Source, options: FileOptions, progress: Progress) -> Prepared:
+    """Return a float graph that is ready for int8, by those calibration inputs that are for that."""
+
+    def write(graph: Graph, ranges: Ranges, left: Collection[str]) -> Int8Graph:
+        if options.portable:
+            return write_qdq(graph, ranges, left=left)
+        return write_nhwc(graph, ranges, last=False, left=left)
+
+    held = source.held_out()
+    images = Images(source.inputs[held.ranges], source.inputs[held.choosing], source.input_range())
+    return prepare(
+        exact,
+        images,
+        write,
+        observer=options.observer,
+        float_budget=options.float_budget,
+        progress=progress,
     )
 
 

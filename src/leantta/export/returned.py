@@ -1,6 +1,6 @@
 """What a torch model returns, as a file can hold it: tensors by name, the batch as their first axis."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from leantta.errors import UnsupportedModelError
 from leantta.outputs import Head, named, role_of
+from leantta.pixels import Inputs, floats
 
 Floats = npt.NDArray[np.float32]
 
@@ -34,16 +35,18 @@ class Returned:
         return len(self.outputs[self.heads[0].name])
 
 
-def returned(model: nn.Module, inputs: Floats) -> Returned:
+def returned(model: nn.Module, inputs: Inputs, progress: Callable[[int], None] = lambda _: None) -> Returned:
     """Return what the model says of inputs; of the first ones, where outputs would fill the memory."""
     parts: list[dict[str, Tensor]] = []
-    held = 0
+    held = done = 0
     with torch.inference_mode():
-        for batch in torch.from_numpy(inputs).split(AT_ONCE):
+        for batch in inputs.split(AT_ONCE):
             if held > MOST_BYTES:
                 break
-            parts.append(named(model(batch)))
+            parts.append(named(model(floats(batch))))
             held += sum(4 * each.numel() for each in parts[-1].values())
+            done += len(batch)
+            progress(done)
     outputs = {name: torch.cat([part[name] for part in parts]).float().numpy() for name in parts[0]}
     shape = inputs.shape[1:]
     heads = (Head(name, each.shape[1:], role_of(each.shape[1:], shape)) for name, each in outputs.items())

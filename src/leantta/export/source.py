@@ -13,8 +13,10 @@ from leantta.data.logmel import BANDS, SAMPLE_RATE, Filling, clip_samples
 from leantta.data.preprocess import Preprocessing, check_statistics
 from leantta.disturbances.copies import Disturbances, disturbances_of
 from leantta.errors import DataError, SettingError
-from leantta.export.preprocessing import check_fitted, normalized, standardized
+from leantta.export.held_out import HeldOut
+from leantta.export.preprocessing import check_fitted, image_constants, standardized
 from leantta.graph.ir import Array
+from leantta.pixels import Inputs, Pixels, floats
 from leantta.quantize.params import Range
 from leantta.runtime.metadata import InputInfo, SoundInfo
 from leantta.surgery.layers import unwrap
@@ -34,10 +36,18 @@ class Source:
     """Calibration inputs: as they were given, and as the model takes them."""
 
     given: Array
-    inputs: Floats
+    inputs: Floats | Pixels  # as the model takes them; images are kept as bytes
     info: InputInfo  # what goes into the file
 
-    def field(self, given: Array) -> Floats:
+    def tensors(self) -> Inputs:
+        """Return the inputs as torch has them."""
+        return as_tensors(self.inputs)
+
+    def held_out(self) -> HeldOut:
+        """Return which of the inputs give the ranges of int8, which choose among them, and which report."""
+        return HeldOut.of(len(self.given))
+
+    def field(self, given: Array) -> Floats | Pixels:
         """Return inputs from where the model will run, given as the calibration inputs were.
 
         Raises:
@@ -55,7 +65,7 @@ class Source:
         with np.errstate(over="ignore"):  # whether all are finite is seen later
             return _taken(given.astype(self.given.dtype), self.info)
 
-    def fed(self) -> Array:
+    def fed(self) -> Array | Inputs:
         """Return the inputs as the graph takes them, before a spectrogram is put in front of it."""
         return self.given if self.info.kind == "image" else self.inputs
 
@@ -69,9 +79,8 @@ class Source:
     def disturbances(self) -> Disturbances | None:
         """Return what may happen to such inputs; None if nothing is known of them."""
         modality = "image" if self.info.is_image else "sound" if self.info.sound is not None else None
-        return disturbances_of(
-            torch.from_numpy(self.inputs), modality=modality, mean=self.info.mean, std=self.info.std
-        )
+        few = as_tensors(self.inputs[: None if self.info.mean is None else 2])
+        return disturbances_of(floats(few), modality=modality, mean=self.info.mean, std=self.info.std)
 
     def selftest_input(self) -> tuple[Array, Array]:
         """Return a made-up input (1, ...) as it is given to a session, and as it enters the graph."""
@@ -79,7 +88,9 @@ class Source:
             wave = selftest_wave(self.info.shape[0])
             return wave, wave
         made_up = selftest_input(self.given)
-        return made_up, made_up if self.info.kind == "image" else _taken(made_up, self.info)
+        if self.info.kind == "image":
+            return made_up, made_up
+        return made_up, floats(as_tensors(_taken(made_up, self.info))).numpy()
 
 
 def read_source(
@@ -117,11 +128,19 @@ def read_source(
     return Source(calibration, inputs, info if sound is None else _sound_info(info, sound))
 
 
-def _taken(given: Array, info: InputInfo) -> Floats:
+def _taken(given: Array, info: InputInfo) -> Floats | Pixels:
     """Return inputs as the model takes them."""
     if info.mean is None or info.std is None:
         return given
-    return (standardized if info.kind == "signal" else normalized)(given, info.mean, info.std)
+    if info.kind == "signal":
+        return standardized(given, info.mean, info.std)
+    scale, offset = image_constants(info.mean, info.std)
+    return Pixels.of(*map(torch.from_numpy, (np.ascontiguousarray(given), scale, offset)))
+
+
+def as_tensors(inputs: Floats | Pixels) -> Inputs:
+    """Return inputs as torch has them; nothing is copied."""
+    return inputs if isinstance(inputs, Pixels) else torch.from_numpy(inputs)
 
 
 def _sound_info(features: InputInfo, filling: Filling) -> InputInfo:

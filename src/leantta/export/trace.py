@@ -24,6 +24,7 @@ from leantta.gates.gate import Gate
 from leantta.graph.functions import SHARED, float_constants, is_norm
 from leantta.graph.ir import BATCH, OPSET, Array, Graph, Node, full_shape, read_graph
 from leantta.graph.ir import Tensor as Edge
+from leantta.pixels import Inputs, floats
 from leantta.progress import Progress, silent
 from leantta.surgery.plan import Plan
 
@@ -45,21 +46,20 @@ class Traced:
     returned: Returned
 
 
-def trace_adapted(
-    lean: nn.Module, plan: Plan, inputs: Floats, scored: int, progress: Progress = silent
-) -> Traced:
-    """Return the graph of a model that was changed as planned, and its outputs for up to `scored` inputs.
+def trace_adapted(lean: nn.Module, plan: Plan, inputs: Inputs, progress: Progress = silent) -> Traced:
+    """Return the graph of a model that was changed as planned, and its outputs for some inputs.
 
     Raises:
         UnsupportedModelError: torch cannot export the model, or it returns what a file cannot give.
     """
     ready = copy.deepcopy(lean)
     prepare_(ready, plan)
-    progress(0, 1)
-    graph = float_graph(ready, torch.from_numpy(inputs[:2].copy()))
-    progress(1, 1)
+    total = 1 + len(inputs)
+    progress(0, total)
+    graph = float_graph(ready, floats(inputs[:2]).clone())
+    progress(1, total)
     layers = tuple(node.name for node in graph.nodes if is_norm(node))
-    return Traced(graph, layers, returned(lean, inputs[:scored]))
+    return Traced(graph, layers, returned(lean, inputs, lambda done: progress(1 + done, total)))
 
 
 def float_graph(module: nn.Module, example: Tensor) -> Graph:

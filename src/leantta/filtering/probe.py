@@ -1,6 +1,7 @@
 """What a model shows while its filters are fitted: the features that layers see, and its scores."""
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 from leantta import functional as F
 from leantta.decisions import joined, scores_of
 from leantta.errors import UnsupportedModelError
+from leantta.pixels import Inputs, floats
 
 MOST_AT_ONCE, VALUES_AT_ONCE = 16, 350_000
 """Images in a batch, and values in them, at most. Large maps are slow to allocate: MobileNetV2 is half as
@@ -23,7 +25,7 @@ class _ReachedError(Exception):
 
 
 def seen_features(
-    model: nn.Module, layers: Sequence[str], inputs: Tensor, *, calls: int | None = None
+    model: nn.Module, layers: Sequence[str], inputs: Inputs, *, calls: int | None = None
 ) -> dict[str, Tensor]:
     """Return the features that BatchNorms see, (n * calls, 2c): image by image, then call by call.
 
@@ -55,15 +57,15 @@ def seen_features(
     return {name: torch.cat(parts).clone() for name, parts in found.items()}
 
 
-def in_batches(inputs: Tensor) -> Sequence[Tensor]:
-    """Return inputs in batches of a size at which models are quick.
+def in_batches(inputs: Inputs) -> Iterator[Tensor]:
+    """Yield inputs, as floats, in batches of a size at which models are quick.
 
     >>> [len(batch) for batch in in_batches(torch.zeros(6, 3, 224, 224))]
     [2, 2, 2]
     """
-    size = max(1, min(MOST_AT_ONCE, VALUES_AT_ONCE // max(1, inputs[:1].numel())))
-    batches: tuple[Tensor, ...] = inputs.split(size)
-    return batches
+    size = max(1, min(MOST_AT_ONCE, VALUES_AT_ONCE // max(1, math.prod(inputs.shape[1:]))))
+    for start in range(0, len(inputs), size):
+        yield floats(inputs[start : start + size])
 
 
 def _features(norm: nn.Module, x: Tensor) -> Tensor:
@@ -77,7 +79,7 @@ def _features(norm: nn.Module, x: Tensor) -> Tensor:
     return F.features(shift, source, eps).float()
 
 
-def scores(model: nn.Module, inputs: Tensor) -> Tensor | None:
+def scores(model: nn.Module, inputs: Inputs) -> Tensor | None:
     """Return the scores of inputs (see `leantta.decisions`); None if there are none.
 
     Raises:

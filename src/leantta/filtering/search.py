@@ -29,6 +29,7 @@ from leantta.filtering.judging import Gain, Judged, gained, helps, interval, ove
 from leantta.filtering.layer import Candidate, Constants, LayerData
 from leantta.filtering.probe import scores, seen_features, set_constants
 from leantta.filtering.report import FilterReport, LayerReport
+from leantta.pixels import Inputs, joined_inputs
 from leantta.progress import Progress
 
 USUAL = 200
@@ -61,11 +62,11 @@ class Subject:
 
     layers: Sequence[str]  # that may have a filter, in execution order
     last: int  # how many of them, at the end, are tried whatever came before
-    images: Tensor  # as the model takes them
+    images: Inputs  # as the model takes them
     filtered: Callable[[Mapping[str, Constants]], nn.Module]  # the model with filters in some layers
-    copies: Callable[[Tensor, int], Copies]  # disturbs images, from a seed
+    copies: Callable[[Inputs, int], Copies]  # disturbs images, from a seed
     progress: Progress
-    field: Tensor | None = None  # images from where the model will run, as it takes them
+    field: Inputs | None = None  # images from where the model will run, as it takes them
 
 
 class Filters(NamedTuple):
@@ -113,8 +114,7 @@ class Search:
         except SettingError as e:  # no library is for such inputs
             raise UnfitError(str(e)) from e
         self.groups = groups
-        change = (groups[FITTING].copies - torch.cat([groups[FITTING].inputs] * COPIES)).abs().max()
-        if float(change) <= LEAST_CHANGE * float(inputs.std()):
+        if not groups[FITTING].changes(LEAST_CHANGE):
             raise UnfitError("the disturbances change nothing")
         self.known = sorted(set(torch.cat([group.kinds for group in groups]).flatten().tolist()) - {-1})
         self.kept: dict[str, Candidate] = {}
@@ -156,12 +156,16 @@ class Search:
         if not self.kept:
             return
         others = [self.groups[CHOOSING], self.groups[TELLING]]
-        inputs, said = (
-            torch.cat([each.inputs for each in others]),
-            torch.cat([each.scores for each in others]),
+        inputs = joined_inputs([each.inputs for each in others])
+        said = torch.cat([each.scores for each in others])
+        pairs = Images.pair_after_pair(
+            inputs, said, self.subject.copies, 100 * self.seed + 30, pairs=PAIRS_TO_CONFIRM
         )
-        group = Images.of(inputs, said, self.subject.copies, 100 * self.seed + 30, pairs=PAIRS_TO_CONFIRM)
-        before, after = (self.judged(group, filters) for filters in ({}, self.kept))
+        found = [(self.judged(pair, {}), self.judged(pair, self.kept)) for pair in pairs]
+        before, after = (
+            Judged(*(torch.cat(part) for part in zip(*each, strict=True)))
+            for each in zip(*found, strict=True)
+        )
         gain = gained(before, after, len(inputs))
         sure = SURE if self.subject.field is None else 0  # shifts of the field may be none of the library's
         more = ((gain.trust, gain.unknown_trust), (gain.hits, gain.unknown_hits))
@@ -196,7 +200,7 @@ class Search:
         group = self.groups[FITTING]
         calls = len(clean) // len(group.inputs)
 
-        def features(inputs: Tensor) -> Tensor:
+        def features(inputs: Inputs) -> Tensor:
             return seen_features(model, [name], inputs, calls=calls)[name]
 
         data = LayerData(
@@ -264,7 +268,7 @@ def _given_up(row: LayerReport) -> LayerReport:
     return row._replace(adapts="no: not sure to help") if row.adapts in PARTS else row
 
 
-def _pairs(images: Tensor) -> int:
+def _pairs(images: Inputs) -> int:
     """Return how many pairs of copies each image has to choose by: more where there are few images."""
     return min(MOST_PAIRS, -(-PAIRS_TO_CHOOSE // len(images)))
 

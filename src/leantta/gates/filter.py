@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from leantta.functional import Reading, Shift, Stats
     from leantta.layer_memory import LayerMemory
+    from leantta.pixels import Inputs
 
 LAST = 4
 """Layers at the end of a network that may have a filter beside those of its first half."""
@@ -173,10 +174,12 @@ def _operator(name: str, answer: str, *, streams: bool) -> Operator:
     )
 
 
-def _joined(batches: Sequence[Tensor]) -> Tensor:
+def _joined(batches: Sequence[Inputs]) -> Inputs:
     import torch
 
-    return torch.cat(list(batches)) if batches else torch.zeros(0)
+    from leantta.pixels import joined_inputs
+
+    return joined_inputs(batches) if batches else torch.zeros(0)
 
 
 @dataclass(frozen=True, kw_only=True)

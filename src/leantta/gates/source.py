@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from leantta.disturbances.copies import Copies
     from leantta.functional import Spread
     from leantta.gates.gate import Gate
+    from leantta.pixels import Inputs
     from leantta.progress import Progresses
 
 Constants = Mapping[str, Mapping[str, "Tensor"]]
@@ -29,11 +30,11 @@ class Source(Protocol):
         """Those that adapt, in execution order."""
 
     @property
-    def batches(self) -> Sequence[Tensor]:
+    def batches(self) -> Sequence[Inputs]:
         """The images, as the model takes them."""
 
     @property
-    def field(self) -> Sequence[Tensor] | None:
+    def field(self) -> Sequence[Inputs] | None:
         """Images from where the model will run, without labels; None if none were given."""
 
     @property
@@ -52,7 +53,7 @@ class Source(Protocol):
     def adapting_only(self, gate: Gate, constants: Constants) -> nn.Module:
         """Return the model with this gate in the layers that have constants, and all else as it was."""
 
-    def copies(self, inputs: Tensor, seed: int) -> Copies:
+    def copies(self, inputs: Inputs, seed: int) -> Copies:
         """Return disturbed copies of inputs.
 
         Raises:

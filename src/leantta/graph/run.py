@@ -1,6 +1,6 @@
 """Run a graph with ONNX Runtime, batch by batch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import onnxruntime as ort
@@ -9,9 +9,10 @@ import torch
 from leantta.errors import ArtifactError
 from leantta.graph.functions import called
 from leantta.graph.ir import Array, Graph, write_graph
+from leantta.pixels import Inputs, floats
 from leantta.progress import Progress, silent
 
-AT_ONCE = 32
+AT_ONCE = 8
 """How many inputs run in one call."""
 
 
@@ -33,12 +34,19 @@ def open_graph(graph: Graph) -> ort.InferenceSession:
 
 
 def run_graph(
-    graph: Graph, inputs: Array, outputs: Sequence[str], *, progress: Progress = silent
+    graph: Graph, inputs: Array | Inputs, outputs: Sequence[str], *, progress: Progress = silent
 ) -> list[Array]:
     """Return the named outputs for all inputs (n, ...)."""
     session = open_graph(graph)
     parts: list[list[Array]] = []
-    for start in range(0, len(inputs), AT_ONCE):
-        parts.append(session.run(list(outputs), {graph.inputs[0]: inputs[start : start + AT_ONCE]}))
-        progress(min(start + AT_ONCE, len(inputs)), len(inputs))
+    for start, batch in batches(inputs, AT_ONCE):
+        parts.append(session.run(list(outputs), {graph.inputs[0]: batch}))
+        progress(start + len(batch), len(inputs))
     return [np.concatenate(values) for values in zip(*parts, strict=True)]
+
+
+def batches(inputs: Array | Inputs, size: int) -> Iterator[tuple[int, Array]]:
+    """Yield the position of each batch with its values as the graph takes them."""
+    for start in range(0, len(inputs), size):
+        part = inputs[start : start + size]
+        yield start, part if isinstance(part, np.ndarray) else floats(part).numpy()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from leantta.graph.ir import CONTRIB, Node
+from leantta.graph.ir import CONTRIB, Node, Tensor
 from leantta.quantize.lowering import (
     FLOAT,
     INT_LAST,
@@ -21,6 +21,7 @@ UNARY = (
     *("Abs", "Elu", "LeakyRelu", "Selu", "Celu", "Softplus", "Softsign", "Mish", "Gelu", "Reciprocal"),
 )
 CHANNELS_SECOND = Refused("is written for channels second")
+WEIGHED = ("Conv", "ConvTranspose", "Gemm")
 BINARY = ("Add", "Sub", "Mul", "Div", "Min", "Max", "Pow")
 
 
@@ -95,9 +96,20 @@ def batch_of(edges: Edges, node: Node, out: str) -> Refused | None:
     return None
 
 
+def guarded(edges: Edges, real: str, tensor: Tensor) -> str:
+    """Return floats behind an operation that does nothing, so that weights which multiply them stay floats.
+
+    ONNX Runtime rounds the weights of a layer between two roundings of its own accord, one scale for all.
+    """
+    least = edges.constant("least", np.asarray(np.finfo(np.float32).min, np.float32))
+    return edges.emit("Max", [real, least], (f"{real}/float", tensor))
+
+
 def as_it_was(edges: Edges, node: Node) -> None:
     """Write a node in float32, channels second, as it was in the graph."""
     inputs = [name and edges.get(name, REAL) for name in node.inputs]
+    if node.op in WEIGHED and node.inputs[1] in edges.graph.constants:
+        inputs[0] = guarded(edges, inputs[0], edges.graph.tensors[node.inputs[0]])
     edges.nodes.append(Node(node.op, tuple(inputs), node.outputs, node.attributes, node.name, node.domain))
     for name in node.outputs:
         if name:

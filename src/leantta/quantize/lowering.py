@@ -49,6 +49,7 @@ class Int8Graph(NamedTuple):
     operators: int
 
 
+ON_PURPOSE = Refused("rounding it costs most")
 NO_RULE = Refused("no int8 rule")
 READS_FLOAT = Refused("reads float32")
 READS_CONSTANT = Refused("one side is a constant")

@@ -4,7 +4,7 @@ Convolutions, sums, pools and linear layers work on bytes through ONNX Runtime's
 functions are computed in float32 between two roundings; whatever else a model has runs as it did, in float32.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from leantta.graph.functions import NORM, distances, kind_of
@@ -15,6 +15,7 @@ from leantta.quantize.evening import evened
 from leantta.quantize.lowering import (
     MOVES,
     NO_RULE,
+    ON_PURPOSE,
     REAL,
     REAL_LAST,
     Edges,
@@ -60,8 +61,11 @@ FLOAT_RULES: Mapping[str, Rule] = {
 """In float32, channels last; all others are tried as functions of each value."""
 
 
-def write_nhwc(graph: Graph, ranges: Ranges, *, last: bool) -> Int8Graph:
-    """Return the graph in int8; `last`: its input is given with channels last."""
+def write_nhwc(graph: Graph, ranges: Ranges, *, last: bool, left: Collection[str] = ()) -> Int8Graph:
+    """Return the graph in int8; `last`: its input is given with channels last.
+
+    The nodes that make the tensors `left` are left in float32.
+    """
     even = evened(graph, ranges)
     graph = even.graph
     edges = Edges(graph, even.spans, even.factors)
@@ -73,7 +77,9 @@ def write_nhwc(graph: Graph, ranges: Ranges, *, last: bool) -> Int8Graph:
         out = node.outputs[0]
         if edges.is_done(out):
             continue
-        refused = rule(edges, node, fused.get(out, out)) if (rule := RULES.get(kind_of(node))) else NO_RULE
+        refused: Refused | None = ON_PURPOSE if out in left else NO_RULE
+        if out not in left and (rule := RULES.get(kind_of(node))):
+            refused = rule(edges, node, fused.get(out, out))
         if refused is None:
             continue
         if computes(graph, node):

@@ -18,7 +18,7 @@ PERCENTILE = 99.99
 """How much of the values the percentile observer keeps on each side, in percent."""
 
 Counts = npt.NDArray[np.int64]
-ObserverName = Literal["minmax", "percentile", "mse"]
+ObserverName = Literal["auto", "minmax", "percentile", "mse"]
 Observer = Callable[[Range, Counts], Range]
 
 
@@ -64,7 +64,21 @@ def mse(extremes: Range, counts: Counts) -> Range:
     return best
 
 
-OBSERVERS: Mapping[str, Observer] = {"minmax": minmax, "percentile": percentile, "mse": mse}
+OBSERVERS: Mapping[Literal["minmax", "percentile", "mse"], Observer] = {
+    "minmax": minmax,
+    "percentile": percentile,
+    "mse": mse,
+}
+
+
+def check_observer(name: str) -> None:
+    """Refuse what is neither an observer nor `auto`.
+
+    Raises:
+        SettingError: it is neither.
+    """
+    if name != "auto":
+        observer_of(name)
 
 
 def observer_of(name: str) -> Observer:
@@ -73,6 +87,7 @@ def observer_of(name: str) -> Observer:
     Raises:
         SettingError: there is none.
     """
-    if name not in OBSERVERS:
-        raise SettingError(f"no observer is called {name!r}; the observers are {', '.join(OBSERVERS)}")
-    return OBSERVERS[name]
+    for known, observer in OBSERVERS.items():
+        if known == name:
+            return observer
+    raise SettingError(f"no observer is called {name!r}; the observers are auto, {', '.join(OBSERVERS)}")

@@ -4,7 +4,7 @@ Every runtime reads this form, and those that know integers (ONNX Runtime, OpenV
 operator with the roundings around it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -13,10 +13,12 @@ from leantta.graph.functions import distances, is_norm, kind_of
 from leantta.graph.inline import inline
 from leantta.graph.ir import LOCAL, Array, Graph, Node, Tensor
 from leantta.quantize.calibrate import Ranges
+from leantta.quantize.elementwise import guarded
 from leantta.quantize.lowering import (
     BYTES,
     FLOAT,
     NO_RULE,
+    ON_PURPOSE,
     QUANTIZED_MAKERS,
     READS_CONSTANT,
     READS_FLOAT,
@@ -37,11 +39,11 @@ KEEPERS = ("MaxPool", "Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze",
 """Operations whose output is made of the very values that they read."""
 
 
-def write_qdq(graph: Graph, ranges: Ranges) -> Int8Graph:
-    """Return the graph in int8 with the operators of the ONNX standard alone."""
+def write_qdq(graph: Graph, ranges: Ranges, *, left: Collection[str] = ()) -> Int8Graph:
+    """Return the graph in int8 with the operators of the ONNX standard alone; `left` as for `write_nhwc`."""
     edges = Edges(graph, ranges.spans)
     fused = fused_activations(graph)
-    rounded = _rounded(graph, fused)
+    rounded = _rounded(graph, fused, left)
     in_float: list[InFloat] = []
     where: dict[str, str] = {}
     source = graph.inputs[0]
@@ -49,9 +51,12 @@ def write_qdq(graph: Graph, ranges: Ranges) -> Int8Graph:
     for node in graph.nodes:
         out = node.outputs[0]
         inputs = [where.get(name, name) for name in node.inputs]
-        if node.op in READERS and not isinstance(rows := _rows(graph, node), Refused):
+        if node.op in READERS and out in left:
+            inputs[0] = guarded(edges, inputs[0], graph.tensors[node.inputs[0]])
+        elif node.op in READERS and not isinstance(rows := _rows(graph, node), Refused):
             inputs[1:] = _weight_inputs(edges, node, _weights(edges, node, rows))
-        if computes(graph, node) and (refused := _refused(graph, node, fused, rounded)) is not None:
+        refused = ON_PURPOSE if out in left else _refused(graph, node, fused, rounded)
+        if computes(graph, node) and refused is not None:
             in_float.append(InFloat(node.op, node.name, refused.reason))
         for name in inputs:
             if name in graph.constants:
@@ -78,15 +83,20 @@ def inlined(graph: Graph) -> Graph:
     return replace(graph, nodes=tuple(nodes), constants=constants)
 
 
-def _rounded(graph: Graph, fused: Mapping[str, str]) -> set[str]:
+def _rounded(graph: Graph, fused: Mapping[str, str], left: Collection[str]) -> set[str]:
     """Return the tensors that become bytes: what readers read, and what makers make, activation included."""
     rounded_at_once = {
-        fused.get(n.outputs[0], n.outputs[0]) for n in graph.nodes if kind_of(n) in QUANTIZED_MAKERS
+        fused.get(n.outputs[0], n.outputs[0])
+        for n in graph.nodes
+        if kind_of(n) in QUANTIZED_MAKERS and n.outputs[0] not in left
     }
     read = {
         node.inputs[0]
         for node in graph.nodes
-        if is_norm(node) or (node.op in READERS and not isinstance(_rows(graph, node), Refused))
+        if is_norm(node)
+        or (
+            node.op in READERS and node.outputs[0] not in left and not isinstance(_rows(graph, node), Refused)
+        )
     }
     able = {
         name

@@ -8,6 +8,9 @@ from leantta.runtime.container import INFO_KEY, Container, check_crc, read_conta
 from leantta.runtime.metadata import Info, read_info
 from leantta.tables import render
 
+SHOWN = 5
+"""How many layers in float32 the table names."""
+
 EXPECTED = {
     "expected_gain_known": "expected gain under shifts that it knows",
     "expected_gain_unknown": "expected gain under others",
@@ -33,6 +36,7 @@ def facts_of(path: str | PathLike[str]) -> str:
         ("gate", "none: nothing adapts" if info.gate is None else info.gate.described(info.gate)),
         ("layers", _layers(info)),
         ("stream mode", "no" if info.memory is None else f"yes, remembers {info.memory.size} numbers"),
+        *_int8(info),
         *expectations(info),
         ("made with", ", ".join(f"{name} {version}" for name, version in sorted(info.versions.items()))),
     ]
@@ -82,6 +86,23 @@ def _outputs(info: Info) -> str:
 
 def _layers(info: Info) -> str:
     return f"{len(info.layers)} of {len(info.plan)} adapt"
+
+
+def _int8(info: Info) -> list[tuple[str, str]]:
+    """Return how the file was made int8, and what stays in float32; files made before do not say."""
+    told = info.calibration or {}
+    rows = []
+    if isinstance(remedies := told.get("int8"), list):
+        rows.append(("int8", ", ".join(map(str, remedies))))
+    if isinstance(agreement := told.get("agreement"), int | float):
+        count = told.get("held_out")
+        rows.append(("against torch", f"same decision on {100 * agreement:.1f} % of {count} inputs held out"))
+    if isinstance(share := told.get("float_share"), int | float) and "int8" in told:
+        left = told.get("in_float")
+        which = [f"{name} ({why})" for name, why in left.items()] if isinstance(left, dict) else []
+        named = f": {', '.join(which[:SHOWN])}{', ...' if len(which) > SHOWN else ''}" if which else ""
+        rows.append(("in float32", f"{100 * share:.2g} % of the multiply-adds{named}"))
+    return rows
 
 
 def expectations(info: Info) -> list[tuple[str, str]]:

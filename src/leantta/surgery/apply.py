@@ -14,6 +14,7 @@ from leantta.gates.source import Constants
 from leantta.gates.table import DEFAULT_GATE, DEFAULT_WITHOUT_IMAGES, gate_of
 from leantta.memory import StreamMemory
 from leantta.nn import AdaptiveNorm, ChannelAffine
+from leantta.pixels import Inputs as Given
 from leantta.progress import Progresses, silent
 from leantta.surgery.adaptation import DEFAULT_LAYERS, Adaptation, Selector
 from leantta.surgery.fitting import SourceImages
@@ -78,9 +79,9 @@ def adapt(
 def fit(
     model: nn.Module,
     plan: Plan,
-    images: Tensor | Iterable[Tensor],
+    images: Given | Iterable[Given],
     *,
-    field: Tensor | Iterable[Tensor] | None = None,
+    field: Given | Iterable[Given] | None = None,
     disturbances: Disturbances | None = None,
     progress: Progresses = lambda _: silent,
 ) -> Plan:

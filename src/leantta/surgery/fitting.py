@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from leantta.decisions import expected_losses, joined, scores_of
 from leantta.disturbances.copies import Copies, Disturbances, disturbances_of
@@ -12,6 +12,7 @@ from leantta.errors import SettingError
 from leantta.functional import Spread
 from leantta.gates.gate import Gate
 from leantta.gates.source import Constants
+from leantta.pixels import Inputs, floats, joined_inputs
 from leantta.progress import Progresses
 from leantta.surgery.observe import Observed, observe_all
 
@@ -23,12 +24,12 @@ class SourceImages:
         self,
         model: nn.Module,
         layers: Sequence[str],
-        batches: Sequence[Tensor],
+        batches: Sequence[Inputs],
         adapting: Callable[[Gate, Constants], nn.Module],
         adapting_only: Callable[[Gate, Constants], nn.Module],
         progress: Progresses,
         disturbances: Disturbances | None = None,
-        field: Sequence[Tensor] | None = None,
+        field: Sequence[Inputs] | None = None,
     ) -> None:
         """Take `adapting`, which returns the model as planned with a gate and its constants in its layers.
 
@@ -47,9 +48,9 @@ class SourceImages:
     @cached_property
     def disturbances(self) -> Disturbances | None:
         """What may happen to the images; None if nothing is known of them."""
-        return self._disturbances or disturbances_of(torch.cat(list(self.batches)))
+        return self._disturbances or disturbances_of(floats(joined_inputs(self.batches)))
 
-    def copies(self, inputs: Tensor, seed: int) -> Copies:
+    def copies(self, inputs: Inputs, seed: int) -> Copies:
         """Return disturbed copies of inputs.
 
         Raises:
@@ -78,5 +79,6 @@ class SourceImages:
             return None
         lean = self.adapting(gate, constants)
         with torch.inference_mode():
-            after = joined(scores_of(lean(batch), batch) for batch in self.batches)
+            batches = (floats(batch) for batch in self.batches)
+            after = joined(scores_of(lean(batch), batch) for batch in batches)
         return None if after is None else float(expected_losses(before, after).double().mean())

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from leantta import functional as F
 from leantta.decisions import joined, scores_of
 from leantta.errors import DataError, UnsupportedModelError
+from leantta.pixels import Inputs, Pixels, floats
 from leantta.progress import Progress, silent
 from leantta.surgery.layers import BatchNorm, batchnorms, source_stats, unwrap
 
@@ -30,7 +31,7 @@ class Observed(NamedTuple):
 
 
 def observe(
-    model: nn.Module, images: Tensor | Iterable[Tensor], *, progress: Progress = silent
+    model: nn.Module, images: Inputs | Iterable[Inputs], *, progress: Progress = silent
 ) -> dict[str, F.Spread]:
     """Return, per BatchNorm, the mean squared shift of single images: s_mu and s_var, each (c,).
 
@@ -45,7 +46,7 @@ def observe(
 
 
 def observe_all(
-    model: nn.Module, images: Tensor | Iterable[Tensor], *, progress: Progress = silent
+    model: nn.Module, images: Inputs | Iterable[Inputs], *, progress: Progress = silent
 ) -> Observed:
     """Return what `observe` does, and the model's scores, from one pass over the images.
 
@@ -77,7 +78,7 @@ def observe_all(
         norm.register_forward_pre_hook(hook(name, norm), with_kwargs=True)
     done, scores = 0, list[Tensor | None]()
     with torch.no_grad():
-        for batch in batches:
+        for batch in map(floats, batches):
             if not bool(batch.isfinite().all()):
                 raise DataError(f"one of the images {done} to {done + len(batch) - 1} is not finite")
             try:
@@ -100,9 +101,9 @@ def _spread(norm: BatchNorm, squares: list[Tensor], count: int) -> F.Spread:
     return F.Spread(*(value.masked_fill(~is_alive, torch.inf) for value in means))
 
 
-def batches_of(images: Tensor | Iterable[Tensor]) -> list[Tensor]:
+def batches_of(images: Inputs | Iterable[Inputs]) -> list[Inputs]:
     """Return images in batches, such as are given or of a usual size."""
-    return list(images.split(AT_ONCE)) if isinstance(images, Tensor) else list(images)
+    return list(images.split(AT_ONCE)) if isinstance(images, Tensor | Pixels) else list(images)
 
 
 def shifts(field: Mapping[str, F.Spread], source: Mapping[str, F.Spread]) -> dict[str, float]:
