@@ -7,8 +7,10 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 
 from leantta.data.preprocess import Preprocessing
@@ -16,6 +18,7 @@ from leantta.errors import CheckpointError, DownloadError, MissingExtraError, Se
 from leantta.files import sha256_of
 from leantta.models.libraries import timm_preprocessing, torchvision_preprocessing
 from leantta.models.opening import open_model, pretrained
+from leantta.runtime.session import load
 from running import Run
 
 STATISTICS = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
@@ -233,3 +236,22 @@ def test_inspect_takes_a_pth_and_counts_dead_channels(tmp_path: Path, run: Run) 
     done = run(*words, "--prefix", "model")
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.usefixtures("libraries")
+def test_converting_takes_what_a_library_says_of_its_images(tmp_path: Path, run: Run) -> None:
+    torch.save({"state_dict": Net(3).state_dict()}, tmp_path / "w.pth")
+    (tmp_path / "photos").mkdir()
+    random = np.random.default_rng(0)
+    for number in range(24):
+        pixels = random.integers(0, 256, (100, 120, 3), np.uint8)
+        Image.fromarray(pixels).save(tmp_path / "photos" / f"{number}.png")
+    words = ("--weights", "w.pth", "--calibration", "photos", "--gate", "paper", "--adapt", "all")
+    done = run("convert", "timm:tiny", *words, "--precision", "fp32", "-o", "tiny.onnx")
+    assert done.returncode == 0, done.stderr
+    with load(tmp_path / "tiny.onnx") as session:
+        assert session.info.input.mean == STATISTICS["mean"]
+        assert session.info.input.std == STATISTICS["std"]
+        assert tuple(session.info.input.shape[-2:]) == (96, 96)
+        assert session.info.classes is None  # three of the user's own, not those of ImageNet
+        assert session.info.weights_sha256 == sha256_of(tmp_path / "w.pth")
