@@ -243,7 +243,7 @@ def _scores(module: "nn.Module", example: "Tensor") -> int | None:
     """
     import torch
 
-    from leantta.decisions import scores_of
+    from leantta.outputs import role_of
 
     try:
         with torch.inference_mode():
@@ -254,7 +254,8 @@ def _scores(module: "nn.Module", example: "Tensor") -> int | None:
             f"the model does not run on a batch {tuple(example.shape)}: {first[0] if first else e!r}. Say "
             "the size of its images with --resize and --crop."
         ) from e
-    return given.shape[1] if scores_of(given) is not None else None
+    scored = isinstance(given, torch.Tensor) and role_of(given.shape[1:], example.shape[1:]) == "classes"
+    return given.shape[1] if scored else None
 
 
 def _command(trial: "Trial", how: Preprocessing, assumed: bool) -> str | None:
