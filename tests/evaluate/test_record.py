@@ -121,3 +121,18 @@ def test_damage_is_found(name: str, tmp_path: Path) -> None:
 def test_no_file(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError, match="no record at"):
         read_record(tmp_path / "absent")
+
+
+def test_records_with_and_without_ranks_and_values_are_read(tmp_path: Path) -> None:
+    assert read_record(written(tmp_path / "plain", LINES)).ranks is None
+    full = [each._replace(ranks=each.labels % 3, values=each.labels / 8) for each in CHUNKS]
+    lines = [LINES[0], *map(chunk_line, full), LINES[-1]]
+    record = read_record(written(tmp_path / "full", lines))
+    assert record.ranks is not None
+    assert record.values is not None
+    assert record.ranks.tolist() == [1, 2, 0, 1, 2, 0]
+    assert record.values.tolist() == [0.125, 0.25, 0.375, 0.5, 0.625, 0.75]
+    mixed = read_record(written(tmp_path / "mixed", [LINES[0], chunk_line(full[0]), *LINES[2:]]))
+    assert mixed.ranks is None
+    with pytest.raises(RecordError, match="as many numbers"):
+        read_record(written(tmp_path / "bad", [LINES[0], chunk_line(full[0]._replace(values=np.ones(1)))]))

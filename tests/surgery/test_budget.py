@@ -8,7 +8,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
-from zoo import trained
 
 from leantta.decisions import expected_losses, scores_of
 from leantta.gates.calibrated import PARTS, CalibratedGate
@@ -16,6 +15,7 @@ from leantta.gates.gate import Gate
 from leantta.nn import AdaptiveNorm
 from leantta.surgery.apply import adapt
 from reference import assert_close
+from zoo import trained
 
 IMAGES = torch.randn(96, 3, 12, 12, generator=torch.Generator().manual_seed(3))
 IMAGES[::3] *= torch.linspace(0.2, 3, 32).view(-1, 1, 1, 1)  # some are unlike the others

@@ -5,7 +5,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
-from zoo import ZOO, Functional, Leaky, Residual, WithSubclass, sequential, trained
 
 from leantta.errors import (
     BadStatisticsError,
@@ -25,6 +24,7 @@ from leantta.surgery.apply import adapt, apply, fit
 from leantta.surgery.observe import observe, shifts
 from leantta.surgery.plan import Action, plan
 from reference import assert_close
+from zoo import ZOO, Functional, Leaky, Residual, WithSubclass, sequential, trained
 
 IMAGES = torch.randn(4, 3, 16, 16, generator=torch.Generator().manual_seed(1))
 

@@ -20,7 +20,8 @@ STREAMS = "abrupt, gradual, severity5, correlated, one_cell, clean"
 
 FOR_DATASETS = ("dataset", "corrupted", "corruption", "severity", "by_family", "mixture_variance")
 PREPROCESSING = (
-    *("preprocess", "resize", "long_side", "pad", "fill", "crop", "interpolation", "colours", "mean", "std"),
+    *("preprocess", "resize", "long_side", "pad", "fill", "crop", "interpolation", "colours", "layout"),
+    *("mean", "std"),
 )
 """Parameters that only one of the two kinds of images takes."""
 
@@ -168,7 +169,7 @@ def evaluation(
             model=network,
             weights=weights,
             prefix=prefix,
-            layout=photos.get("layout"),
+            layout=photos.get("folders"),
             classes=photos.get("classes"),
             calibration=photos.get("calibration"),
             preprocessing=preprocessing,

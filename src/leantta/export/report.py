@@ -93,7 +93,9 @@ class Conversion:
             said += f", scores within {worst} of the largest"
         else:
             share = wilson(round(each.agreement * self.checked), self.checked)
-            said = f"same decision on {100 * share.value:.1f} % [{100 * share.low:.1f}, {100 * share.high:.1f}]"
+            said = (
+                f"same decision on {100 * share.value:.1f} % [{100 * share.low:.1f}, {100 * share.high:.1f}]"
+            )
             said += f" of {seen}, scores within {worst} of the largest"
         return ["against torch" if len(self.compared) == 1 else f"{each.head.name}, against torch", said]
 

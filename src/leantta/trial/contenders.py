@@ -1,10 +1,8 @@
 """What a trial needs before the first image is judged: opened models, parted images, fitted methods."""
 
 import hashlib
-import shlex
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,6 +18,7 @@ from leantta.modalities.cells import CLEAN
 from leantta.modalities.photos import PhotoCells
 from leantta.progress import Progresses
 from leantta.runtime.session import Session
+from leantta.trial.command import convert_command, described
 from leantta.trial.metric import metric_id
 from leantta.trial.model import completed, of_file, open_torch
 from leantta.trial.photos import MOST_FITTED, parted, some
@@ -73,6 +72,10 @@ def get_ready(trial: "Trial", progress: Progresses) -> Ready:
     notes += told
     outputs = None
     if opened is not None:
+        if how.layout == "channels_last":
+            from leantta.models.layout import channels_first
+
+            opened = replace(opened, module=channels_first(opened.module))
         example = _inputs(PhotoCells(report, how), 2)
         put, outputs = _on_torch(trial, opened, how, dataset, fit, example, progress)
     else:
@@ -92,7 +95,7 @@ def get_ready(trial: "Trial", progress: Progresses) -> Ready:
         outputs,
         names is not None,
         tuple(notes),
-        _command(trial, how, assumed is not None),
+        convert_command(trial, how, assumed is not None),
     )
 
 
@@ -256,41 +259,3 @@ def _scores(module: "nn.Module", example: "Tensor") -> int | None:
         ) from e
     scored = isinstance(given, torch.Tensor) and role_of(given.shape[1:], example.shape[1:]) == "classes"
     return given.shape[1] if scored else None
-
-
-def _command(trial: "Trial", how: Preprocessing, assumed: bool) -> str | None:
-    """Return how the model is converted, but for the setting; None if there are files only."""
-    if trial.model is None:
-        return None
-    words = ["leantta", "convert", trial.model]
-    told: list[tuple[str, object]] = [
-        ("weights", trial.weights),
-        ("prefix", trial.prefix),
-        ("calibration", trial.calibration or trial.images),
-        ("classes", trial.classes),
-    ]
-    if assumed or trial.preprocessing or trial.mean:
-        told += [(name, _flag(getattr(how, name))) for name in FLAGS if name in how.to_json()]
-    for name, value in told:
-        if value is not None:
-            words += [f"--{name}", str(value)]
-    name = trial.model.split(":")[-1] if trial.model.startswith(("timm:", "torchvision:")) else trial.model
-    return f"{shlex.join(words)} -o {Path(name.partition(':')[0]).stem}.onnx"
-
-
-FLAGS = ("resize", "pad", "crop", "interpolation", "colours", "mean", "std")
-
-
-def _flag(value: object) -> str | None:
-    """Return a size, a word or numbers as an option takes them."""
-    if isinstance(value, tuple):
-        whole = all(isinstance(each, int) for each in value)
-        return ("x" if whole else ",").join(f"{each:g}" for each in value)
-    return None if value is None else str(value)
-
-
-def described(how: Preprocessing) -> str:
-    """Return how images are taken, with the statistics, in words."""
-    numbers = [",".join(f"{value:g}" for value in values or ()) for values in (how.mean, how.std)]
-    steps = how.described() if how.size or how.resize else f"not scaled, {how.colours}"
-    return f"{steps}, mean {numbers[0]}, std {numbers[1]}"

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from picture_trees import picture, tree
 from PIL import Image
 
 from leantta.data.collection.labels import as_numbers, read_classes
 from leantta.data.collection.opening import is_collection, open_collection
 from leantta.errors import DataError, LeanTTAError, SettingError
+from picture_trees import picture, tree
 
 LAYOUTS = {
     "classes": ("cat/1.png", "cat/2.png", "dog/1.png"),
@@ -55,7 +55,7 @@ def test_domains_have_their_images(tmp_path: Path) -> None:
         (("1.png", "cat/1.png"), "1 images lie beside folders"),
         (("animal/cat/1.png", "plant/oak/1.png"), "2 folders deep"),
         (("train/cat/1.png", "train/dog/1.png"), "name that folder instead"),
-        (("day/cat/1.png", "night/1.png"), "--layout"),
+        (("day/cat/1.png", "night/1.png"), "--folders"),
     ],
 )
 def test_what_may_be_several_things_is_asked_for(names: tuple[str, ...], said: str, tmp_path: Path) -> None:

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from picture_trees import picture, tree
 
 from leantta.data.collection.search import find_images, has_image
 from leantta.errors import DataError, MissingFileError
+from picture_trees import picture, tree
 
 
 def test_folders_are_searched_in_order_and_only_images_count(tmp_path: Path) -> None:
