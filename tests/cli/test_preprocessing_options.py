@@ -51,7 +51,7 @@ def test_every_option_is_in_the_description(asked: Asked) -> None:
     assert asked("--resize", "32x48", "--crop", "20x30")[0] == Preprocessing(resize=(32, 48), crop=(20, 30))
     assert asked(
         *("--long-side", 64, "--pad", 64, "--fill", "1,2,3", "--interpolation", "bicubic"),
-        *("--colours", "bgr", "--layout", "channels_last", *UNIT),
+        *("--colours", "bgr", "--channels-last", *UNIT),
     )[0] == Preprocessing(
         resize=64,
         side="long",

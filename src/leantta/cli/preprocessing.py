@@ -1,7 +1,7 @@
 """Options that say how an image of any size becomes what a model takes."""
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from leantta.cli import options
-from leantta.data.preprocess import COLOURS, LAYOUTS, Preprocessing, read_preprocessing
+from leantta.data.preprocess import COLOURS, Preprocessing, read_preprocessing
 from leantta.data.resize import INTERPOLATIONS, Size
 from leantta.errors import SettingError
 
@@ -36,16 +36,23 @@ def preprocessing_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def with_preprocessing(
-        *, preprocess: Path | None, long_side: int | None, mean: str | None, std: str | None, **others: Any
+        *,
+        preprocess: Path | None,
+        long_side: int | None,
+        channels_last: bool,
+        mean: str | None,
+        std: str | None,
+        **others: Any,
     ) -> Any:
-        names = {each.name for each in fields(Preprocessing)} & set(others)
-        told = {name: value for name in names if (value := others.pop(name)) is not None}
+        told = {name: value for name in _NAMES if (value := others.pop(name)) is not None}
         if long_side is not None:
             if "resize" in told:
                 raise click.UsageError("--resize and --long-side both say how to scale; give one.")
             told |= {"resize": long_side, "side": "long"}
         elif isinstance(told.get("resize"), int):
             told["side"] = "short"
+        if channels_last:
+            told["layout"] = "channels_last"
         statistics = {"mean": options.decimals(mean, "--mean"), "std": options.decimals(std, "--std")}
         how = _described(preprocess, told, {k: v for k, v in statistics.items() if v is not None})
         return command(preprocessing=how, **statistics, **others)
@@ -60,7 +67,7 @@ def _described(file: Path | None, told: dict[str, Any], statistics: dict[str, An
     if file is None and not told:
         return None
     if "fill" in told:
-        told["fill"] = options.numbers(told["fill"], "--fill has")
+        told["fill"] = options.numbers(told["fill"], "the numbers of --fill")
         told["fill"] = told["fill"][0] if len(told["fill"]) == 1 else tuple(told["fill"])
     base = Preprocessing() if file is None else read_preprocessing(file)
     try:
@@ -68,6 +75,9 @@ def _described(file: Path | None, told: dict[str, Any], statistics: dict[str, An
     except SettingError as e:
         raise SettingError(f"preprocessing: {e}") from e
 
+
+_NAMES = ("resize", "pad", "fill", "crop", "interpolation", "colours")
+"""The fields of the description that an option gives as they are."""
 
 _OPTIONS = (
     click.option(
@@ -89,11 +99,7 @@ _OPTIONS = (
     click.option(
         "--interpolation", type=click.Choice(INTERPOLATIONS), help="How to scale.  [default: bilinear]"
     ),
-    click.option(
-        "--layout",
-        type=click.Choice(LAYOUTS),
-        help="How the torch model has its images.  [default: channels_first]",
-    ),
+    click.option("--channels-last", is_flag=True, help="The torch model takes images (n, h, w, c)."),
     click.option(
         "--colours", type=click.Choice(COLOURS), help="What the model sees, in this order.  [default: rgb]"
     ),
