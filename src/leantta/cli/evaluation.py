@@ -20,7 +20,17 @@ STREAMS = "abrupt, gradual, severity5, correlated, one_cell, clean"
 
 FOR_DATASETS = ("dataset", "corrupted", "corruption", "severity", "by_family", "mixture_variance")
 PREPROCESSING = (
-    *("preprocess", "resize", "long_side", "pad", "fill", "crop", "interpolation", "colours", "layout"),
+    *(
+        "preprocess",
+        "resize",
+        "long_side",
+        "pad",
+        "fill",
+        "crop",
+        "interpolation",
+        "colours",
+        "channels_last",
+    ),
     *("mean", "std"),
 )
 """Parameters that only one of the two kinds of images takes."""
@@ -169,7 +179,7 @@ def evaluation(
             model=network,
             weights=weights,
             prefix=prefix,
-            layout=photos.get("folders"),
+            layout=photos.get("layout"),
             classes=photos.get("classes"),
             calibration=photos.get("calibration"),
             preprocessing=preprocessing,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 LAYOUTS = ("classes", "domains", "imagenet-c", "unlabelled")
 
-OWN = ("corrupt", "folders", "classes", "calibration", "skip_unreadable", "metric")
+OWN = ("corrupt", "layout", "classes", "calibration", "skip_unreadable", "metric")
 """Parameters that are for the user's own images alone."""
 
 USUAL = (
@@ -35,7 +35,7 @@ def photo_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Own images: corrupt them, too, 19 ways at 5 severities, in the order of --stream.",
         ),
         click.option(
-            "--folders",
+            "--layout",
             type=click.Choice(LAYOUTS),
             help="Own images: what the folders mean, where it cannot be told.",
         ),

@@ -28,11 +28,13 @@ def convert_command(trial: "Trial", how: Preprocessing, assumed: bool) -> str | 
     for name, value in told:
         if value is not None:
             words += [f"--{name}", str(value)]
+    if how.layout == "channels_last":
+        words.append("--channels-last")
     name = trial.model.split(":")[-1] if trial.model.startswith(("timm:", "torchvision:")) else trial.model
     return f"{shlex.join(words)} -o {Path(name.partition(':')[0]).stem}.onnx"
 
 
-FLAGS = ("resize", "pad", "fill", "crop", "interpolation", "colours", "layout", "mean", "std")
+FLAGS = ("resize", "pad", "fill", "crop", "interpolation", "colours", "mean", "std")
 
 
 def _flag(value: object) -> str | None:

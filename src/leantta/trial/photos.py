@@ -93,7 +93,7 @@ def check_classes(photos: Collection, outputs: int, listed: bool) -> None:
         only = photos.classes[photos.labels[0]]
         raise DataError(
             f"all {len(photos)} images of {photos.path} are of one class, {only!r}: "
-            "that tells nothing. Give images of several, or say --folders unlabelled."
+            "that tells nothing. Give images of several, or say --layout unlabelled."
         )
     if int(photos.labels.max()) >= classes or not (
         listed or photos.numbered or len(photos.classes) == classes

@@ -55,7 +55,7 @@ def test_domains_have_their_images(tmp_path: Path) -> None:
         (("1.png", "cat/1.png"), "1 images lie beside folders"),
         (("animal/cat/1.png", "plant/oak/1.png"), "2 folders deep"),
         (("train/cat/1.png", "train/dog/1.png"), "name that folder instead"),
-        (("day/cat/1.png", "night/1.png"), "--folders"),
+        (("day/cat/1.png", "night/1.png"), "--layout"),
     ],
 )
 def test_what_may_be_several_things_is_asked_for(names: tuple[str, ...], said: str, tmp_path: Path) -> None:

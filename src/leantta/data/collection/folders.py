@@ -89,7 +89,7 @@ def _shared(folders: Parts) -> bool:
 
 def _unclear(path: Path, what: str) -> DataError:
     return DataError(
-        f"{path} may be several things: {what}. Say which: --folders classes (CLASS/file), domains "
+        f"{path} may be several things: {what}. Say which: --layout classes (CLASS/file), domains "
         f"(DOMAIN/CLASS/file or DOMAIN/file), imagenet-c (CORRUPTION/SEVERITY/CLASS/file) or unlabelled."
     )
 

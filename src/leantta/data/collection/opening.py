@@ -44,7 +44,7 @@ def open_collection(
             f"path,label,domain, or {ENDING} files as of webdataset (not compressed)."
         )
     if layout not in (None, "unlabelled"):
-        raise SettingError(f"--folders {layout} is for folders; {path} says itself what is in it.")
+        raise SettingError(f"--layout {layout} is for folders; {path} says itself what is in it.")
     if shards:
         return open_tars(path, shards, layout, classes)
     return open_list(path, layout, classes)
