@@ -287,8 +287,9 @@ def _images(split: str, count: int, size: int) -> tuple[Floats, npt.NDArray[np.i
 
 def _exact(traced: Traced, inputs: Floats) -> float:
     """Return how far the scores of the float32 graph are from torch's."""
-    scores = run_graph(traced.graph, inputs, traced.graph.outputs)[0][: len(traced.scores)]
-    return float(np.abs(scores - traced.scores).max() / np.abs(traced.scores).max())
+    wanted = traced.returned.outputs[traced.returned.heads[0].name]
+    scores = run_graph(traced.graph, inputs, traced.graph.outputs)[0][: len(wanted)]
+    return float(np.abs(scores - wanted).max() / np.abs(wanted).max())
 
 
 def _compared(done: Conversion, size: int) -> dict[str, Any]:

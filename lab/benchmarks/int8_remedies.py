@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 import onnxruntime as ort
-from leantta.models.pretrained import pretrained
 from onnxruntime.quantization import (
     CalibrationDataReader,
     CalibrationMethod,
@@ -38,6 +37,7 @@ from leantta.gates.table import gate_of
 from leantta.graph.ir import Graph, write_graph
 from leantta.graph.run import run_graph
 from leantta.modalities.datasets import dataset_info
+from leantta.models.opening import pretrained
 from leantta.progress import Bar
 from leantta.quantize.calibrate import Ranges, counted, decided, seen_ranges
 from leantta.quantize.choice import Images, Prepared, prepare

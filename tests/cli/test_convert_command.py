@@ -8,7 +8,8 @@ import pytest
 import leantta
 from cli.own_model import BUILD
 from leantta.runtime.container import read_container
-from leantta.runtime.metadata import InputInfo, read_info
+from leantta.runtime.input_info import InputInfo
+from leantta.runtime.metadata import read_info
 from leantta.runtime.verify import verify
 from running import Done, Run
 

@@ -18,7 +18,8 @@ from leantta.export.source import selftest_input
 from leantta.graph.ir import BATCH, Graph, Node, Tensor
 from leantta.outputs import Head
 from leantta.runtime.container import check_digest, read_container
-from leantta.runtime.metadata import Info, InputInfo, read_info, write_info
+from leantta.runtime.input_info import InputInfo
+from leantta.runtime.metadata import Info, read_info, write_info
 from leantta.runtime.selftest import Sample, SelfTest
 
 ROW = Tensor(np.dtype(np.float32), (BATCH, 2))

@@ -15,8 +15,8 @@ import leantta
 from export.models import FORMS, FRESH, GOOD, Files, Small, info_of, pixels, scores, small, trained
 from leantta.export.convert import convert
 from leantta.graph.ir import IR_VERSION, OPSET
+from leantta.runtime.input_info import InputInfo
 from leantta.runtime.inputs import prepare
-from leantta.runtime.metadata import InputInfo
 from leantta.runtime.verify import verify
 from reference import assert_close
 

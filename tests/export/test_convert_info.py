@@ -26,7 +26,7 @@ from export.models import (
 from leantta.export.held_out import HeldOut
 from leantta.export.source import state_sha256
 from leantta.gates.paper import PaperGate
-from leantta.runtime.metadata import InputInfo
+from leantta.runtime.input_info import InputInfo
 from reference import assert_close
 
 

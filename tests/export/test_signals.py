@@ -19,7 +19,7 @@ from leantta.methods.method import TorchPredictor
 from leantta.modalities.datasets import dataset_info, load_data
 from leantta.models.named import build
 from leantta.models.weights import save_weights
-from leantta.runtime.metadata import InputInfo
+from leantta.runtime.input_info import InputInfo
 from leantta.runtime.verify import verify
 from motion_files import made_up, write_har
 

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from export.models import MEAN, STD, given, pixels, small
 from leantta.errors import DataError, SettingError
-from leantta.export.source import LEAST, check_calibration, state_sha256
+from leantta.export.calibration import LEAST, check_calibration
+from leantta.export.source import state_sha256
 
 IMAGES, INPUTS = pixels(LEAST), given(pixels(LEAST)).numpy()
 PIXELS = (MEAN, STD)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from leantta.errors import DataError
+from leantta.runtime.input_info import InputInfo
 from leantta.runtime.inputs import prepare, single
-from leantta.runtime.metadata import InputInfo
 
 MEAN, STD = (0.5, 0.4, 0.3), (0.2, 0.25, 0.3)
 NORMAL = InputInfo(kind="tensor", shape=(3, 6, 8), mean=MEAN, std=STD)

@@ -10,8 +10,9 @@ import pytest
 from leantta.data.logmel import log_mel
 from leantta.errors import ArtifactError, DataError, SettingError
 from leantta.runtime.container import read_container
+from leantta.runtime.input_info import SoundInfo
 from leantta.runtime.inputs import hear, sound_info
-from leantta.runtime.metadata import Info, SoundInfo, read_info
+from leantta.runtime.metadata import Info, read_info
 from runtime.artifacts import artifact
 
 SOUND = {"sample_rate": 32_000, "clip_samples": 320_000, "filling": "silence"}

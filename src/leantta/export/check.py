@@ -1,6 +1,6 @@
 """The last step before a file is written: its heads, its memory, and a comparison with the torch model."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -66,6 +66,11 @@ def _check_close(each: Compared, precision: str) -> None:
             f"{'largest' if each.head.role == 'classes' else 'usual size'}, at most {limit:g} is allowed. "
             "Nothing was written. Try another --observer or --precision fp32, and please report the model."
         )
+
+
+def agreement_of(outputs: Sequence[Compared]) -> float | None:
+    """Return the share of like decisions of the first output that decides something; None if none does."""
+    return next((each.agreement for each in outputs if each.agreement is not None), None)
 
 
 @dataclass(frozen=True, eq=False)

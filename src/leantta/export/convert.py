@@ -15,7 +15,7 @@ from leantta.data.preprocess import Preprocessing
 from leantta.disturbances.copies import Disturbances
 from leantta.errors import SettingError
 from leantta.export.artifact import seal, versions
-from leantta.export.check import check
+from leantta.export.check import agreement_of, check
 from leantta.export.held_out import HeldOut
 from leantta.export.options import FileOptions, Precision
 from leantta.export.preprocessing import with_preprocessing
@@ -118,7 +118,7 @@ def convert(
             shift=checked.shift,
             calibration={
                 "images": len(source.given),
-                **quantized.told(checked.agreement, source.held_out()),
+                **quantized.told(agreement_of(checked.compared), source.held_out()),
                 **({} if adapted.plan.report is None else adapted.plan.report.numbers()),
             },
             ranges={key: (_short(low), _short(high)) for key, (low, high) in quantized.ranges.spans.items()},
@@ -196,7 +196,7 @@ class Quantized:
     prepared: Prepared | None = None  # how the graph was made ready for int8
     float_share: float = 0.0  # of the multiply-adds, what an int8 graph computes in float32
 
-    def told(self, agreement: float, held: HeldOut) -> dict[str, object]:
+    def told(self, agreement: float | None, held: HeldOut) -> dict[str, object]:
         """Return what a file keeps of it."""
         if self.prepared is None:
             return {}
@@ -206,7 +206,8 @@ class Quantized:
             "int8": list(self.prepared.remedies()),
             "float_share": _short(self.float_share),
             **({"in_float": left} if left else {}),
-            **({"held_out": len(held.reporting), "agreement": _short(agreement)} if held.is_honest else {}),
+            **({"held_out": len(held.reporting)} if held.is_honest else {}),
+            **({"agreement": _short(agreement)} if held.is_honest and agreement is not None else {}),
         }
 
 

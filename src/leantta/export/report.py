@@ -8,7 +8,7 @@ from pathlib import Path
 from torch import nn
 
 from leantta.evaluate.intervals import wilson
-from leantta.export.check import Compared
+from leantta.export.check import Compared, agreement_of
 from leantta.gates.gate import Gate
 from leantta.quantize.choice import Prepared
 from leantta.quantize.lowering import InFloat
@@ -53,7 +53,7 @@ class Conversion:
     @property
     def agreement(self) -> float | None:
         """The share of decisions, for inputs or for pixels, that both make alike; None if there are none."""
-        return next((each.agreement for each in self.compared if each.agreement is not None), None)
+        return agreement_of(self.compared)
 
     def __str__(self) -> str:
         """Return the table."""

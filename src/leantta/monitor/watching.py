@@ -86,7 +86,7 @@ def answered(session: Session, values: npt.NDArray[Any]) -> Answer:
     """
     seen = session.predict_one(values)
     assert seen.shift is not None  # the monitor was made of a file that measures it
-    return Answer(seen.label, seen.probability, seen.shift, seen.distances)
+    return Answer(seen.label or "", seen.probability or 0.0, seen.shift, seen.distances)
 
 
 def _told(answer: Answer) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from leantta.data.logmel import Wave, check_wave, fit_wave, log_mel
 from leantta.data.preprocess import fitted
 from leantta.data.resize import Pixels, cover, luminance
 from leantta.errors import DataError, SettingError
-from leantta.runtime.metadata import Info, InputInfo, SoundInfo
+from leantta.runtime.input_info import InputInfo, SoundInfo
+from leantta.runtime.metadata import Info
 
 Array = npt.NDArray[Any]
 
