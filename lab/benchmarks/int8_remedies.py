@@ -78,7 +78,6 @@ def of_onnx_runtime(graph: Graph, inputs: Floats, tested: Floats, method: Calibr
     with TemporaryDirectory() as folder:
         exact, int8 = Path(folder) / "exact.onnx", Path(folder) / "int8.onnx"
         onnx.save(write_graph(graph, "graph"), exact)
-        extra = {"CalibMaxIntermediateOutputs": 8} if method is CalibrationMethod.MinMax else {}
         quantize_static(
             exact,
             int8,
@@ -88,7 +87,6 @@ def of_onnx_runtime(graph: Graph, inputs: Floats, tested: Floats, method: Calibr
             activation_type=QuantType.QUInt8,
             weight_type=QuantType.QInt8,
             calibrate_method=method,
-            extra_options=extra,
         )
         options = ort.SessionOptions()
         options.intra_op_num_threads, options.log_severity_level = 1, 3

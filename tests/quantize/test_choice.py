@@ -1,5 +1,6 @@
 """Each remedy against rounding errors beside an independent formula, and the choice among them."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -58,8 +59,8 @@ def inputs() -> Floats:
     return (np.random.default_rng(1).normal(size=(96, 3, 6, 6)) + 1).astype(np.float32)
 
 
-def write(graph: Graph, ranges: Ranges, left: object = ()) -> Int8Graph:
-    return write_nhwc(graph, ranges, last=False, left=tuple(left))  # type: ignore[arg-type, call-overload, no-any-return]
+def write(graph: Graph, ranges: Ranges, left: Collection[str] = ()) -> Int8Graph:
+    return write_nhwc(graph, ranges, last=False, left=left)
 
 
 def test_the_mean_error_of_a_layer_is_that_of_its_rounded_weights(inputs: Floats) -> None:

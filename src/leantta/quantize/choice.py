@@ -124,7 +124,7 @@ def _steps(
         left = _worst(best.graph, errors, float_budget)
         if left:
             best = _better(judged(replace(best, left=left)), best)
-        yield best
+    yield best
 
 
 def _error(found: Array, wanted: Array) -> float:
