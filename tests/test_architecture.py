@@ -24,7 +24,7 @@ RANKS = [
     ["gates"],
     ["graph", "runtime"],
     ["modalities", "quantize"],
-    ["models", "streams"],
+    ["models", "play", "streams"],
     ["evaluate"],
     ["nn"],
     ["measure", "report", "surgery"],
@@ -63,6 +63,7 @@ TORCH_FREE = [
     "measure",
     "report",
     "runtime",
+    "play",
     "cli",
 ]
 

@@ -14,6 +14,7 @@ from leantta.cli.convert import convert
 from leantta.cli.corrupt import corrupt
 from leantta.cli.evaluation import evaluation
 from leantta.cli.inspection import inspection
+from leantta.cli.play import play
 from leantta.cli.report import report
 from leantta.cli.run import run
 from leantta.cli.verify import verify
@@ -55,7 +56,7 @@ def cli() -> None:
     """
 
 
-for command in (inspection, convert, evaluation, report, corrupt, run, verify, bench):
+for command in (inspection, convert, evaluation, report, corrupt, run, verify, play, bench):
     cli.add_command(command)
 
 
