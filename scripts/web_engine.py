@@ -3,6 +3,8 @@
 python scripts/web_engine.py
 """
 
+import sys
+
 from leantta.play.web_engine import FOLDER, PACKAGE, fetch, is_there
 
 
@@ -10,7 +12,7 @@ def main() -> None:
     """Fetch what is not there."""
     if not is_there():
         fetch()
-    print(f"{PACKAGE} is in {FOLDER}")
+    sys.stdout.write(f"{PACKAGE} is in {FOLDER}\n")
 
 
 if __name__ == "__main__":

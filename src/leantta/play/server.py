@@ -17,7 +17,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     files: Mapping[str, Content]
 
-    def do_GET(self) -> None:  # noqa: N802 - the name is the base class's
+    def do_GET(self) -> None:
         """Send a file."""
         name = unquote(urlsplit(self.path).path).lstrip("/") or START
         if name not in self.files:

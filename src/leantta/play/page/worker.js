@@ -6,7 +6,7 @@ ort.env.wasm.numThreads = 1; // more would need headers that a plain web server 
 ort.env.wasm.wasmPaths = new URL("./engine/", import.meta.url).href;
 ort.env.logLevel = "error";
 
-const OPTIONS = { executionProviders: ["wasm"], graphOptimizationLevel: "all" };
+const OPTIONS = { executionProviders: ["wasm"], logSeverityLevel: 3 };
 let sessions = {};
 
 const COMMANDS = {
