@@ -92,7 +92,11 @@ def assert_answers_as_python_does(browser: Browser, model: Path, picture: Path) 
     assert label in browser("textContent", "#adapting .bars li:first-child .name")
 
 
-@pytest.mark.parametrize("model", GOLDEN, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "model",
+    [pytest.param(path, marks=[] if path == FILE else [pytest.mark.slow]) for path in GOLDEN],
+    ids=lambda path: path.stem,
+)
 def test_answers_are_those_of_leantta_run(browser: Browser, model: Path, samples: Path) -> None:
     with serving(model) as url:
         browser.open(url)
@@ -169,15 +173,15 @@ def test_the_page_is_used_by_keyboard_alone(browser: Browser, url: str) -> None:
     assert browser("evaluate", unnamed + "e.querySelector('img')?.alt)).map(e => e.outerHTML)") == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_is_cut_off_at_the_width_of_a_phone(browser: Browser, url: str, scheme: str) -> None:
-    browser.open(url, viewport={"width": 375, "height": 700}, colorScheme=scheme, hasTouch=True)
+def test_nothing_is_cut_off_at_the_width_of_a_phone(browser: Browser, url: str) -> None:
+    browser.open(url, viewport={"width": 375, "height": 700}, hasTouch=True)
     browser.answer()
     assert browser("evaluate", "document.documentElement.scrollWidth") <= 375
     wide = "[...document.querySelectorAll('main *')].filter(e => !e.closest('.samples') && "
     assert browser("evaluate", wide + "e.getBoundingClientRect().right > 375).map(e => e.outerHTML)") == []
 
 
+@pytest.mark.slow
 def test_a_wrong_file_is_told_and_the_page_goes_on(browser: Browser, url: str, tmp_path: Path) -> None:
     browser.open(url)
     browser.answer()
@@ -189,6 +193,7 @@ def test_a_wrong_file_is_told_and_the_page_goes_on(browser: Browser, url: str, t
     assert_answers_as_python_does(browser, FILE, picture(tmp_path / "good.png", 20, 20))
 
 
+@pytest.mark.slow
 def test_another_model_is_opened_in_place_of_the_first(browser: Browser, url: str, samples: Path) -> None:
     browser.open(url)
     browser.answer()

@@ -6,7 +6,7 @@ const METADATA = 14; // fields of onnx.ModelProto and StringStringEntryProto
 const [KEY, VALUE] = [1, 2];
 const INFO = "leantta";
 const SEALS = { "leantta.crc32": 8, "leantta.sha256": 64 };
-const FORMAT = 1;
+const FORMAT = 2;
 
 /** Return the file's own description, checked as far as the page relies on it; throws what to tell people. */
 export function readArtifact(bytes, name) {
@@ -21,7 +21,7 @@ export function readArtifact(bytes, name) {
     throw new Error(`${name} is damaged: its metadata is not JSON. Copy it again.`);
   }
   if (!(info.format <= FORMAT)) {
-    throw new Error(`${name} has format ${info.format}; this page reads format ${FORMAT}. Use a newer leantta.`);
+    throw new Error(`${name} has format ${info.format}; this page reads formats up to ${FORMAT}. Use a newer leantta.`);
   }
   if (!Array.isArray(info.layers) || !Array.isArray(info.input?.shape) || !info.selftest || !info.outputs) {
     throw new Error(`${name} is damaged: its metadata lacks what every file has. Convert the model again.`);

@@ -27,7 +27,7 @@ async function openModel(bytes, name) {
   }
   const twin = info.layers.length ? frozenTwin(bytes, info.layers) : null;
   await engine.load(twin ? { frozen: twin, adapting: bytes } : { adapting: bytes });
-  const first = await engine.run(toTensor(coloured(await selfTestImage(info), info.input), info.input));
+  const first = await engine.run(toTensor(await selfTestImage(info), info.input));
   const error = selfTestError(first.adapting.logits, info.selftest);
   const passed = error <= 1;
   showFacts(info, bytes, passed ? "passed: this browser computes what the file says it should" : "failed");
@@ -79,7 +79,7 @@ async function answer({ info, picture, severities }) {
   const small = (picture.small ??= sized(picture.image, info.input));
   if (!camera.isOn()) picture.clean ??= await run(small, info);
   const seen = await disturbed(small, severities);
-  onCanvas(coloured(seen, info.input), byId("seen"));
+  onCanvas(info.input.shape[0] === 1 ? coloured(seen, info.input) : seen, byId("seen"));
   const results = seen === small && picture.clean ? picture.clean : await run(seen, info);
   if (info !== state.info) return; // another file was opened meanwhile
   const chances = {};
@@ -154,7 +154,10 @@ function makeSamples(samples) {
 
 function listen() {
   for (const id of ["open-model", "open-picture"]) {
-    byId(id).addEventListener("change", ({ target }) => open(target.files[0]));
+    byId(id).addEventListener("change", ({ target }) => {
+      open(target.files[0]);
+      target.value = ""; // so that choosing the same file again is a change, too
+    });
   }
   byId("camera").addEventListener("click", toggleCamera);
   document.addEventListener("dragover", (event) => {

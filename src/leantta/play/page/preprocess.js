@@ -1,16 +1,30 @@
-// What a model file takes, made of a picture of any size; the same numbers as leantta/runtime/inputs.py.
+// What a model file takes, made of a picture of any size: the same numbers as leantta/runtime/inputs.py.
+//
+// A file may describe what happens to an image (`preprocessing`): resize, pad, crop, colours. One without a
+// description takes images that are scaled to cover its input and cut in the centre.
 
-import { cover, luminance } from "./resize.js";
+import { scaled } from "./pillow.js";
+import { cover, luminance, roundToEven } from "./resize.js";
 
-/** Return an RGB picture of any size at the model's size. */
+const MOST_SCALED = 2 ** 28;
+
+/** Return an RGB picture at the model's size. */
 export function sized(image, input) {
   const [, height, width] = input.shape;
-  return fitting(input)(image, height, width);
+  const how = input.preprocessing;
+  if (!how) return cover(image, height, width);
+  const placed = centre(padded(resized(image, how), how), how.crop);
+  if (placed.height !== height || placed.width !== width) {
+    throw new Error(`The model takes pictures of ${width} x ${height} pixels and does not scale them; this one has ${placed.width} x ${placed.height}.`);
+  }
+  return placed;
 }
 
 /** Return an RGB picture in the colours that the model sees. */
 export function coloured(image, input) {
-  return input.shape[0] === 1 ? luminance(image) : image;
+  if (input.shape[0] === 1) return luminance(image);
+  if (input.preprocessing?.colours !== "bgr") return image;
+  return { ...image, data: image.data.map((_, place, all) => all[place - (place % 3) + 2 - (place % 3)]) };
 }
 
 /** Return the input of the engine: bytes as they are for the kind `image`, else normalized, channels first. */
@@ -32,10 +46,51 @@ export function toTensor(image, input) {
   return { type: "float32", data, dims: [1, channels, height, width] };
 }
 
-/** Return what scales a picture for the model: one row for each way that a file may ask for. */
-function fitting(input) {
-  const wanted = input.preprocessing == null ? "cover" : "described";
-  const known = { cover };
-  if (!known[wanted]) throw new Error("This file describes a preprocessing that this page cannot do; use leantta run.");
-  return known[wanted];
+function resized(image, { resize = null, side = "short", interpolation = "bilinear" }) {
+  if (resize === null) return image;
+  const [height, width] = Array.isArray(resize) ? resize : oneSide(image, resize, side);
+  if (Math.max(height, image.height) * width > MOST_SCALED) {
+    throw new Error("This picture is so long and thin that it would become too large. Cut it first.");
+  }
+  return scaled(image, height, width, interpolation);
+}
+
+/** Return height and width when one side is given; the other is cut off (short side) or rounded (long). */
+function oneSide({ height, width }, resize, side) {
+  const [short, long] = [Math.min(height, width), Math.max(height, width)];
+  const given = side === "short" ? short : long;
+  const other = side === "short" ? Math.trunc((resize * long) / short) : Math.max(1, roundToEven((short * resize) / long));
+  return height === given ? [resize, other] : [other, resize];
+}
+
+function padded(image, { pad = null, fill = 0 }) {
+  if (pad === null || (image.height >= pad[0] && image.width >= pad[1])) return image;
+  const height = Math.max(image.height, pad[0]);
+  const width = Math.max(image.width, pad[1]);
+  const top = Math.floor((height - image.height) / 2);
+  const left = Math.floor((width - image.width) / 2);
+  const data = Uint8ClampedArray.from({ length: height * width * 3 }, (_, place) =>
+    Array.isArray(fill) ? fill[place % fill.length] : fill,
+  );
+  for (let row = 0; row < image.height; row++) {
+    const line = image.data.subarray(row * image.width * 3, (row + 1) * image.width * 3);
+    data.set(line, ((top + row) * width + left) * 3);
+  }
+  return { width, height, channels: 3, data };
+}
+
+function centre(image, crop = null) {
+  if (crop === null) return image;
+  const [height, width] = crop;
+  if (image.height < height || image.width < width) {
+    throw new Error(`The model cuts ${width} x ${height} pixels out of a picture of ${image.width} x ${image.height}; take a larger one.`);
+  }
+  const top = roundToEven((image.height - height) / 2);
+  const left = roundToEven((image.width - width) / 2);
+  const data = new Uint8ClampedArray(height * width * 3);
+  for (let row = 0; row < height; row++) {
+    const start = ((top + row) * image.width + left) * 3;
+    data.set(image.data.subarray(start, start + width * 3), row * width * 3);
+  }
+  return { width, height, channels: 3, data };
 }
