@@ -5,7 +5,7 @@ import { chromium } from "playwright-core";
 
 const [executablePath, ...args] = process.argv.slice(2);
 const browser = await chromium.launch({ executablePath, args });
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 60_000;
 let page;
 let told;
 

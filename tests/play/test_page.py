@@ -1,5 +1,6 @@
 """The page in Chromium: it answers as Python does, follows sliders, camera and keyboard, and asks nobody."""
 
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -8,10 +9,10 @@ from threading import Thread
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, PngImagePlugin
 
 import leantta
-from leantta.data.imagefiles import read_image, write_png
+from leantta.data.imagefiles import decode_image, read_image, write_png
 from leantta.play.server import address, page_server
 from leantta.play.site import site_files
 from leantta.runtime.inputs import fit_image
@@ -89,7 +90,9 @@ def assert_answers_as_python_does(browser: Browser, model: Path, picture: Path) 
     assert np.abs(np.array(found["logits"]) - wanted.logits).max() <= tolerance
     assert found["shift"][0] == pytest.approx(wanted.shift, abs=0.05)
     assert found["distance"] == pytest.approx(list((wanted.distances or {}).values()), rel=0.05, abs=0.02)
-    assert label in browser("textContent", "#adapting .bars li:first-child .name")
+    second, first = np.sort(wanted.logits)[-2:]
+    if first - second > 2 * tolerance:  # nearer ones may change places
+        assert label == browser("textContent", "#adapting .bars li:first-child .name")
 
 
 @pytest.mark.parametrize(
@@ -136,6 +139,46 @@ def test_every_slider_changes_the_answer_and_reset_brings_it_back(browser: Brows
         before = browser.count()
         browser("click", "#reset")
         assert browser.answer(before)["adapting"]["logits"] == clean, name
+
+
+DECODE = """(async () => {
+  const { readPicture } = await import("./picture.js");
+  const bytes = Uint8Array.from(atob("%s"), (letter) => letter.charCodeAt(0));
+  const { width, height, data } = await readPicture(new Blob([bytes]), "that");
+  return { width, height, data: Array.from(data) };
+})()"""
+
+
+def test_pictures_are_decoded_as_in_python(browser: Browser, url: str, samples: Path) -> None:
+    browser.open(url)
+    wide = Image.open(samples / "wide.png")
+    turned = Image.Exif()
+    turned[0x0112] = 6  # orientation: to be turned a quarter
+    forms: dict[str, tuple[Image.Image, dict[str, object], int]] = {  # and how many levels may be between
+        "png": (wide, {"format": "PNG"}, 0),
+        "png with gamma": (wide, {"format": "PNG", "pnginfo": gamma()}, 0),
+        "png in grey": (wide.convert("L"), {"format": "PNG"}, 0),
+        "png with a palette": (wide.quantize(50), {"format": "PNG"}, 0),
+        "bmp": (wide, {"format": "BMP"}, 0),
+        "webp": (wide, {"format": "WEBP", "lossless": True}, 0),
+        "jpeg": (wide, {"format": "JPEG", "quality": 85}, 3),
+        "jpeg that is turned": (wide, {"format": "JPEG", "subsampling": 0, "exif": turned}, 3),
+    }
+    for name, (image, options, levels) in forms.items():
+        file = BytesIO()
+        image.save(file, **options)  # type: ignore[arg-type] # options of any format
+        found = browser("evaluate", DECODE % b64encode(file.getvalue()).decode())
+        wanted = decode_image(file.getvalue(), name)
+        assert (found["height"], found["width"]) == wanted.shape[:2], name
+        apart = np.abs(np.array(found["data"]) - wanted.ravel().astype(int)).max()
+        assert apart <= levels, f"{name}: {apart}"
+
+
+def gamma() -> PngImagePlugin.PngInfo:
+    """Return what a program writes into a PNG that wants it shown darker; its bytes are the same."""
+    info = PngImagePlugin.PngInfo()
+    info.add(b"gAMA", (100_000).to_bytes(4, "big"))
+    return info
 
 
 def test_the_camera_is_answered_until_it_is_stopped(browser: Browser, url: str) -> None:

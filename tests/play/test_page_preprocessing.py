@@ -56,7 +56,9 @@ def by_pillow(pixels: Pixels, height: int, width: int, how: str) -> Pixels:
 def test_scaling_is_that_of_pillow(interpolation: str, tmp_path: Path) -> None:
     pixels = image(61, 97)
     sizes = [(24, 24), (61, 24), (200, 97), (7, 130), (61, 97), (1, 1)]
-    cases = [({"resize": list(size), "interpolation": interpolation}, (3, *size)) for size in sizes]
+    cases: list[tuple[dict[str, object], tuple[int, int, int]]] = [
+        ({"resize": list(size), "interpolation": interpolation}, (3, *size)) for size in sizes
+    ]
     for size, found in zip(sizes, in_page(tmp_path, pixels, cases), strict=True):
         np.testing.assert_array_equal(found, by_pillow(pixels, *size, interpolation).ravel())
 

@@ -4,6 +4,7 @@ import { best } from "./answers.js";
 import { labels } from "./artifact.js";
 
 const TOP = 5;
+const MANY = 12; // layers from which on they stand in two columns, where there is room
 const SATURATING = "paper"; // its distances end at 1; those of other gates are about 1 for training pictures
 
 export const byId = (id) => document.getElementById(id);
@@ -67,8 +68,9 @@ export function showLayers(distances, info) {
   }
   byId("layers-note").textContent = saturates
     ? "How far each adapting layer is from what it saw in training, from 0 to 1."
-    : "How far each adapting layer is from what it saw in training; the line is 1, as for most training pictures.";
+    : "How far each adapting layer is from what it saw in training; the line is 1, about where training pictures are.";
   list.classList.toggle("lined", !saturates);
+  list.classList.toggle("many", info.layers.length > MANY);
   distances.forEach((distance, place) => {
     const [, bar, number] = list.children[place].children;
     bar.style.setProperty("--share", saturates ? distance : distance / (1 + distance));
