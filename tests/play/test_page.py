@@ -18,6 +18,7 @@ from leantta.play.site import site_files
 from leantta.runtime.inputs import fit_image
 from play.browser import Browser, missing
 from running import Run
+from runtime.artifacts import artifact
 
 WHY_NOT = missing()
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")]
@@ -234,6 +235,16 @@ def test_a_wrong_file_is_told_and_the_page_goes_on(browser: Browser, url: str, t
         browser("setInputFiles", field, str(tmp_path / name))
         browser("until", f"document.querySelector('#status.error')?.textContent.includes('{name}')")
     assert_answers_as_python_does(browser, FILE, picture(tmp_path / "good.png", 20, 20))
+
+
+def test_of_a_file_that_is_not_for_images_the_page_shows_what_is_in_it(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with serving(artifact(tmp_path / "motion.onnx", normalized=False)) as url:
+        browser.open(url)
+        browser("until", "document.querySelector('#status').textContent.includes('for images')")
+        assert not browser("isVisible", "#main")
+        assert "tensor" in browser("textContent", "#facts dl")
 
 
 @pytest.mark.slow
