@@ -24,7 +24,7 @@ RANKS = [
     ["gates"],
     ["graph", "runtime"],
     ["modalities", "quantize"],
-    ["models", "monitor", "streams"],
+    ["models", "monitor", "play", "streams"],
     ["evaluate"],
     ["nn"],
     ["measure", "report", "surgery"],
@@ -66,6 +66,7 @@ TORCH_FREE = [
     "monitor",
     "report",
     "runtime",
+    "play",
     "cli",
 ]
 

@@ -15,6 +15,7 @@ from leantta.cli.corrupt import corrupt
 from leantta.cli.doctor import doctor
 from leantta.cli.evaluation import evaluation
 from leantta.cli.inspection import inspection
+from leantta.cli.play import play
 from leantta.cli.report import report
 from leantta.cli.run import run
 from leantta.cli.verify import verify
@@ -57,7 +58,9 @@ def cli() -> None:
     """
 
 
-COMMANDS = (inspection, convert, evaluation, report, corrupt, run, verify, watch, bench, doctor)
+COMMANDS = (
+    *(inspection, convert, evaluation, report, corrupt, run, verify, watch, play, bench, doctor),
+)
 for command in COMMANDS:
     cli.add_command(command)
 
