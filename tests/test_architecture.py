@@ -27,7 +27,7 @@ RANKS = [
     ["models", "streams"],
     ["evaluate"],
     ["nn"],
-    ["measure", "report", "surgery"],
+    ["measure", "report", "serve", "surgery"],
     ["methods"],
     ["study", "export"],
     ["cli"],

@@ -13,6 +13,10 @@ EXTRA_OF: Mapping[str, str] = {
     "matplotlib": "bench",
     "openvino": "openvino",
     "soundfile": "audio",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "h11": "serve",
+    "prometheus_client": "serve",
 }
 
 

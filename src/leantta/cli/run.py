@@ -74,6 +74,7 @@ def run(
 
     from leantta.modalities.kinds import modality_for
     from leantta.runtime.session import load
+    from leantta.runtime.told import told
 
     with load(model, engine=engine, threads=threads, memory=memory) as session:
         reader = modality_for(session.info.input.kind).reader(session.info)
@@ -94,7 +95,7 @@ def run(
                     _show_error(name, prediction, as_json)
                 else:
                     place = {} if start_s is None else {"start_s": round(start_s, 3)}
-                    show(name, place | _facts(session, prediction, top, explain))
+                    show(name, place | told(session.info, prediction, top, explain))
     if failures:
         context.exit(1)
 
@@ -114,27 +115,6 @@ def _predictions(
             yield start_s, session.predict_one(given)
     except (DataError, MissingFileError, MissingExtraError) as e:
         yield None, e
-
-
-def _facts(session: "Session", prediction: "Prediction", top: int, explain: bool) -> dict[str, Any]:
-    """Return what is shown of a prediction, rounded to what is meant."""
-    from leantta.runtime.session import probabilities
-
-    facts: dict[str, Any] = {
-        "label": prediction.label,
-        "probability": round(prediction.probability, 6),
-        "shift": None if prediction.shift is None else round(prediction.shift, 6),
-        "latency_ms": round(prediction.latency_ms, 3),
-    }
-    if top > 1:
-        chances = probabilities(prediction.logits)
-        best = (-chances).argsort(kind="stable")[:top].tolist()
-        facts["top"] = [
-            {"label": session.info.label(i), "probability": round(float(chances[i]), 6)} for i in best
-        ]
-    if explain and prediction.distances is not None:
-        facts["distances"] = {layer: round(value, 6) for layer, value in prediction.distances.items()}
-    return facts
 
 
 def _show_json(name: str, facts: dict[str, Any]) -> None:

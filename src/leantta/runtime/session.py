@@ -38,6 +38,16 @@ class Outputs:
     shift: Floats | None  # (n,): 0 is like the training data; 1 in 100 source inputs exceeds 1
     latency_ms: float  # of the engine alone, for the whole batch
 
+    def named(self) -> dict[str, Floats]:
+        """Return those that there are, by the names that the file has for them."""
+        arrays = {"logits": self.logits, "distance": self.distance, "shift": self.shift}
+        return {name: array for name, array in arrays.items() if array is not None}
+
+    def rows(self, start: int, stop: int) -> "Outputs":
+        """Return what the model says of a part of the batch."""
+        parts = {name: array[start:stop] for name, array in self.named().items()}
+        return Outputs(parts["logits"], parts.get("distance"), parts.get("shift"), self.latency_ms)
+
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
@@ -89,10 +99,17 @@ class Session:
             DataError: the model does not take them; the message says why.
             SettingError: the session is closed.
         """
+        return self.run_prepared(prepare(images, self.info.input), stream=stream)
+
+    def run_prepared(self, inputs: npt.NDArray[Any], *, stream: str = "") -> Outputs:
+        """Return all that the model says of a batch that `runtime.inputs.prepare` made: a part of `run`.
+
+        Raises:
+            SettingError: the session is closed.
+        """
         engine = self._engine
         if engine is None:
             raise SettingError(f"the session of {self.name} is closed. Load the model again.")
-        inputs = prepare(images, self.info.input)
         started = time.perf_counter()
         if isinstance(engine, OnnxRuntime) and not self.stateless:
             results = self._follow(engine, inputs, stream)
@@ -137,24 +154,37 @@ class Session:
             DataError: the model does not take it; the message says why.
             ArtifactError: the model's logits are not finite.
         """
-        outputs = self.run(single(image, self.info.input), stream=stream)
-        logits = outputs.logits[0]
+        return self.prediction(self.run(single(image, self.info.input), stream=stream), 0)
+
+    def prediction(self, outputs: Outputs, place: int) -> Prediction:
+        """Return what the model says of the input at a place of a batch.
+
+        Raises:
+            ArtifactError: the model's logits are not finite.
+        """
+        logits = outputs.logits[place]
         if not np.isfinite(logits).all():
             raise ArtifactError(
                 f"{self.name} gave logits that are not finite. `leantta verify` looks closer."
             )
         chances = probabilities(logits)
         index = int(chances.argmax())
-        distances = None if outputs.distance is None else outputs.distance[0].tolist()
+        distances = None if outputs.distance is None else outputs.distance[place].tolist()
         return Prediction(
             index=index,
             label=self.info.label(index),
             probability=float(chances[index]),
-            shift=None if outputs.shift is None else float(outputs.shift[0]),
+            shift=None if outputs.shift is None else float(outputs.shift[place]),
             distances=None if distances is None else dict(zip(self.info.layers, distances, strict=True)),
             logits=logits,
             latency_ms=outputs.latency_ms,
         )
+
+    def forgetful(self) -> "Session":
+        """Return a session of the same loaded model that remembers nothing; closing either is enough."""
+        if self._engine is None:
+            raise SettingError(f"the session of {self.name} is closed. Load the model again.")
+        return Session(self._engine, self.info, self.name)
 
     def shift(self, images: npt.ArrayLike) -> Floats:
         """Return how far each input is from the training data, (n,): 0 is like it, above 1 is unusual.
