@@ -60,7 +60,7 @@ class Service:
         self.models = models
         self.settings = settings
         self.registry = CollectorRegistry()
-        self.door = Door(token, self.registry)
+        self.door = Door(token, settings.max_bytes, self.registry)
         ProcessCollector(registry=self.registry)
         self.registry.register(ServerNumbers(models))
         self._bodies = Bodies(
@@ -77,13 +77,15 @@ class Service:
         model, versioned = "/v2/models/{name}", "/v2/models/{name}/versions/{version}"
         infer = work("infer", self.infer)
         return [
+            *(
+                Route(f"{path}/infer", infer, methods=["POST"]) for path in (model, versioned)
+            ),  # the most used
             Route("/v2", look(self.about)),
             Route("/v2/health/live", self.live),
             Route("/v2/health/ready", self.ready),
             Route("/v2/repository/index", look(self.index), methods=["POST"]),
             *(Route(path, look(self.model)) for path in (model, versioned)),
             *(Route(f"{path}/ready", self.model_ready) for path in (model, versioned)),
-            *(Route(f"{path}/infer", infer, methods=["POST"]) for path in (model, versioned)),
             Route("/predict", work("predict", self.predict), methods=["POST"]),
             Route("/metrics", look(self.metrics)),
             Route("/openapi.json", look(self.openapi)),

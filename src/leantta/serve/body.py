@@ -10,6 +10,7 @@ from starlette.requests import ClientDisconnect, Request
 from leantta.serve.refusal import RefusalError, busy
 
 _LONGEST_NUMBER = 15  # digits; so many bytes are on no disk
+_DISCARD_SECONDS = 1.0
 
 
 @dataclass(kw_only=True)
@@ -32,7 +33,7 @@ class Bodies:
             raise RefusalError(415, "the body must not be compressed. Leave Content-Encoding out.")
         stated = request.headers.get("content-length")
         if stated is not None and (len(stated) > _LONGEST_NUMBER or int(stated) > self.max_bytes):
-            await self._discard(request)
+            await discard(request, self.max_bytes)
             raise self._too_large()
         room = self.max_bytes if stated is None else int(stated)
         if self.held_bytes + room > self.budget_bytes:
@@ -59,23 +60,24 @@ class Bodies:
             parts.append(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    async def _discard(self, request: Request) -> None:
-        """Take a part of a body that is too large, so that the client is ready to hear so."""
-
-        async def discard() -> None:
-            size = 0
-            async for part in request.stream():
-                size += len(part)
-                if size > self.max_bytes:
-                    return
-
-        try:
-            await asyncio.wait_for(discard(), min(1.0, self.timeout_s))
-        except (TimeoutError, asyncio.TimeoutError, ClientDisconnect):
-            return
-
     def _too_large(self) -> RefusalError:
         return _closing(413, f"a body has at most {self.max_bytes:,} bytes.")
+
+
+async def discard(request: Request, most_bytes: int) -> None:
+    """Take a body that nobody reads, within limits: a client that still sends would not hear the answer."""
+
+    async def take() -> None:
+        size = 0
+        async for part in request.stream():
+            size += len(part)
+            if size > most_bytes:
+                return
+
+    try:
+        await asyncio.wait_for(take(), _DISCARD_SECONDS)
+    except (TimeoutError, asyncio.TimeoutError, ClientDisconnect):
+        return
 
 
 def _closing(status: int, message: str) -> RefusalError:

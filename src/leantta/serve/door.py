@@ -14,6 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from leantta.errors import LeanTTAError
+from leantta.serve.body import discard
 from leantta.serve.refusal import RefusalError
 
 logger = logging.getLogger(__name__)
@@ -27,7 +28,8 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 class Door:
     """Lets requests in, counts them, and turns what goes wrong into an answer."""
 
-    def __init__(self, token: str | None, registry: CollectorRegistry) -> None:
+    def __init__(self, token: str | None, most_bytes: int, registry: CollectorRegistry) -> None:
+        self._most_bytes = most_bytes  # of a body
         self._token = None if token is None else token.encode()
         self.stopping = False
         self.inside = 0
@@ -55,14 +57,12 @@ class Door:
 
         async def answer(request: Request) -> Response:
             started = time.perf_counter()
-            self.inside += 1
             code = 500
             try:
                 response = await self._answer(request, endpoint, working=True)
                 code = response.status_code
                 return response
             finally:
-                self.inside -= 1
                 model = getattr(request.state, "model", "")  # of those that there are: others make no label
                 self._requests.labels(model, route, str(code)).inc()
                 self._seconds.labels(model, route).observe(time.perf_counter() - started)
@@ -80,11 +80,18 @@ class Door:
     async def _answer(self, request: Request, endpoint: Endpoint, *, working: bool) -> Response:
         try:
             self._check_token(request)
-            if working and self.stopping:
+            if not working:
+                return await endpoint(request)
+            if self.stopping:
+                await discard(request, self._most_bytes)
                 raise RefusalError(
                     503, "the server stops. Try again.", {"Retry-After": "1", "Connection": "close"}
                 )
-            return await endpoint(request)
+            self.inside += 1
+            try:
+                return await endpoint(request)
+            finally:
+                self.inside -= 1
         except ClientDisconnect:
             return told(499, "the client went away")  # nobody reads it, but it is counted
         except RefusalError as e:

@@ -126,4 +126,5 @@ def serve(
         started(service.models.names)
         await _Server(config, service).serve(sockets=[listener])
 
-    asyncio.run(run())
+    with listener:
+        asyncio.run(run())
