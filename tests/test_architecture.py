@@ -63,6 +63,7 @@ TORCH_FREE = [
     "measure",
     "report",
     "runtime",
+    "serve",
     "cli",
 ]
 
