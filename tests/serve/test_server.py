@@ -208,7 +208,7 @@ def test_clients_that_try_again_lose_nothing_when_the_server_is_killed(tmp_path:
     port = free_port()
     file = GOLDEN / "format1.onnx"
     requests = requests_for("format1", (3, 12, 12), 1)
-    most = 8 * 200
+    most = 8 * 80
 
     async def asked() -> tuple[int, int, int]:
         found, answers = await load(port, requests, clients=8, seconds=120, batch=1, most=most, retry=True)
@@ -217,7 +217,7 @@ def test_clients_that_try_again_lose_nothing_when_the_server_is_killed(tmp_path:
     with ThreadPoolExecutor(1) as pool:
         with serving(tmp_path, file, "--threads", 1, port=port) as first:
             waiting = pool.submit(asyncio.run, asked())
-            until(lambda: first.metrics().get("leantta_inputs_total|model=format1", 0) > most / 10)
+            until(lambda: first.metrics().get("leantta_inputs_total|model=format1", 0) > most / 8)
             os.kill(first.process.pid, signal.SIGKILL)
             first.process.wait(10)
         assert not waiting.done()
@@ -285,8 +285,6 @@ def test_others_are_let_in_with_a_warning_only(tmp_path: Path) -> None:
     with serving(tmp_path, file, "--host", "0.0.0.0", "--token-file", "token.txt") as served:
         assert "warning" in served.said()
         assert "WITHOUT" not in served.said()
-    with serving(tmp_path, file) as served:
-        assert served.said() == ""
 
 
 def test_the_server_never_loads_torch_or_onnx() -> None:

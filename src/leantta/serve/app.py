@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import anyio
 import numpy as np
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import choose_encoder
@@ -215,8 +216,9 @@ class Service:
         except DataError as e:
             raise RefusalError(400, str(e)) from e
         try:
-            return await asyncio.wait_for(version.worker.submit(inputs, stream), self.settings.timeout_s)
-        except (TimeoutError, asyncio.TimeoutError) as e:
+            with anyio.fail_after(self.settings.timeout_s):
+                return await version.worker.submit(inputs, stream)
+        except TimeoutError as e:
             raise RefusalError(504, f"no answer within {self.settings.timeout_s:g} seconds.") from e
 
 

@@ -1,10 +1,10 @@
 """The body of a request, read within its limits of size and time and within the server's memory."""
 
-import asyncio
+import contextlib
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+import anyio
 from starlette.requests import ClientDisconnect, Request
 
 from leantta.serve.refusal import RefusalError, busy
@@ -22,7 +22,7 @@ class Bodies:
     budget_bytes: int  # of all bodies that are held
     held_bytes: int = 0
 
-    @asynccontextmanager
+    @contextlib.asynccontextmanager
     async def read(self, request: Request) -> AsyncIterator[bytes]:
         """Give the body of a request, and keep its room as long as it is used.
 
@@ -46,8 +46,9 @@ class Bodies:
 
     async def _in_time(self, request: Request) -> bytes:
         try:
-            return await asyncio.wait_for(self._all(request), self.timeout_s)
-        except (TimeoutError, asyncio.TimeoutError) as e:
+            with anyio.fail_after(self.timeout_s):
+                return await self._all(request)
+        except TimeoutError as e:
             raise _closing(408, f"the body did not arrive within {self.timeout_s:g} seconds.") from e
 
     async def _all(self, request: Request) -> bytes:
@@ -66,18 +67,12 @@ class Bodies:
 
 async def discard(request: Request, most_bytes: int) -> None:
     """Take a body that nobody reads, within limits: a client that still sends would not hear the answer."""
-
-    async def take() -> None:
-        size = 0
+    size = 0
+    with contextlib.suppress(ClientDisconnect), anyio.move_on_after(_DISCARD_SECONDS):
         async for part in request.stream():
             size += len(part)
             if size > most_bytes:
                 return
-
-    try:
-        await asyncio.wait_for(take(), _DISCARD_SECONDS)
-    except (TimeoutError, asyncio.TimeoutError, ClientDisconnect):
-        return
 
 
 def _closing(status: int, message: str) -> RefusalError:

@@ -117,6 +117,7 @@ def serve(
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,
             limit_concurrency=_MOST_CONNECTIONS,
             timeout_keep_alive=30,
             timeout_graceful_shutdown=int(_STOP_SECONDS),
