@@ -150,7 +150,7 @@ BAD_FILES: dict[str, Callable[[], tuple[str, bytes]]] = {
     "no data": lambda: ("format1", png_of(90, 90)),
     "a sound": lambda: ("format1", sound_of(1, "WAV")),
     "an image": lambda: ("ear", encoded((9, 9), "PNG")),
-    "a silence": lambda: ("ear", sound_of(170, "FLAC")),
+    "a long silence": lambda: ("ear", sound_of(660, "FLAC")),
     "half a sound": lambda: ("ear", b"RIFF\xff\xff\xff\xffWAVEfmt "),
     "postscript": lambda: ("format1", b"%!PS-Adobe-3.0 EPSF-3.0\n"),
     "text": lambda: ("format1", b"hello"),

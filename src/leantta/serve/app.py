@@ -267,4 +267,6 @@ def make_app(paths: list[Path], settings: Settings, token: str | None) -> tuple[
         await service.close()
 
     errors = {HTTPException: told_of_http, Exception: told_of_http}
-    return Starlette(routes=service.routes(), lifespan=lifespan, exception_handlers=errors), service
+    app = Starlette(routes=service.routes(), lifespan=lifespan, exception_handlers=errors)
+    app.router.redirect_slashes = False  # a path is there, or it is not
+    return app, service

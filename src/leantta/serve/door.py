@@ -96,9 +96,9 @@ class Door:
             return told(499, "the client went away")  # nobody reads it, but it is counted
         except RefusalError as e:
             return told(e.status, str(e), e.headers)
-        except LeanTTAError as e:  # the model file's fault, and said so
+        except LeanTTAError:  # the model file's fault; the message may name places of this machine
             logger.exception("a request failed")
-            return told(500, str(e).splitlines()[0])
+            return told(500, "the model cannot compute this; the server's log has more.")
 
     def _check_token(self, request: Request) -> None:
         if self._token is None:
