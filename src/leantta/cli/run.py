@@ -74,7 +74,7 @@ def run(
 
     from leantta.modalities.kinds import modality_for
     from leantta.runtime.session import load
-    from leantta.runtime.told import told
+    from leantta.runtime.told import facts
 
     with load(model, engine=engine, threads=threads, memory=memory) as session:
         reader = modality_for(session.info.input.kind).reader(session.info)
@@ -95,7 +95,7 @@ def run(
                     _show_error(name, prediction, as_json)
                 else:
                     place = {} if start_s is None else {"start_s": round(start_s, 3)}
-                    show(name, place | told(session.info, prediction, top, explain))
+                    show(name, place | facts(session.info, prediction, top=top, explain=explain))
     if failures:
         context.exit(1)
 

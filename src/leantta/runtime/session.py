@@ -38,6 +38,11 @@ class Outputs:
     shift: Floats | None  # (n,): 0 is like the training data; 1 in 100 source inputs exceeds 1
     latency_ms: float  # of the engine alone, for the whole batch
 
+    @property
+    def count(self) -> int:
+        """The number of inputs."""
+        return len(self.logits)
+
     def named(self) -> dict[str, Floats]:
         """Return those that there are, by the names that the file has for them."""
         arrays = {"logits": self.logits, "distance": self.distance, "shift": self.shift}

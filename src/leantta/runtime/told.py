@@ -6,9 +6,9 @@ from leantta.runtime.metadata import Info
 from leantta.runtime.session import Prediction, probabilities
 
 
-def told(info: Info, prediction: Prediction, top: int, explain: bool) -> dict[str, Any]:
+def facts(info: Info, prediction: Prediction, *, top: int = 1, explain: bool = False) -> dict[str, Any]:
     """Return what is told of a prediction, with its `top` best labels, rounded to what is meant."""
-    facts: dict[str, Any] = {
+    told: dict[str, Any] = {
         "label": prediction.label,
         "probability": round(prediction.probability, 6),
         "shift": None if prediction.shift is None else round(prediction.shift, 6),
@@ -17,7 +17,7 @@ def told(info: Info, prediction: Prediction, top: int, explain: bool) -> dict[st
     if top > 1:
         chances = probabilities(prediction.logits)
         best = (-chances).argsort(kind="stable")[:top].tolist()
-        facts["top"] = [{"label": info.label(i), "probability": round(float(chances[i]), 6)} for i in best]
+        told["top"] = [{"label": info.label(i), "probability": round(float(chances[i]), 6)} for i in best]
     if explain and prediction.distances is not None:
-        facts["distances"] = {layer: round(value, 6) for layer, value in prediction.distances.items()}
-    return facts
+        told["distances"] = {layer: round(value, 6) for layer, value in prediction.distances.items()}
+    return told

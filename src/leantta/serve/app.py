@@ -24,7 +24,7 @@ from leantta.errors import DataError
 from leantta.modalities.modality import Given
 from leantta.runtime.inputs import prepare, single
 from leantta.runtime.session import Outputs
-from leantta.runtime.told import told as facts_of
+from leantta.runtime.told import facts
 from leantta.serve import tensors
 from leantta.serve.batching import Limits, Stream
 from leantta.serve.body import Bodies
@@ -225,10 +225,10 @@ class Service:
 def _told(version: Version, given: list[Given], parts: list[Outputs], top: int) -> Iterator[dict[str, Any]]:
     """Give what is told of each input of a file, the same as `leantta run --explain` tells."""
     session = version.session
-    answers = (session.prediction(part, place) for part in parts for place in range(len(part.logits)))
+    answers = (session.prediction(part, place) for part in parts for place in range(part.count))
     for each, prediction in zip(given, answers, strict=True):
         place = {} if each.start_s is None else {"start_s": round(each.start_s, 3)}
-        yield place | facts_of(version.info, prediction, top, explain=True)
+        yield place | facts(version.info, prediction, top=top, explain=True)
 
 
 def _json(value: object) -> Response:

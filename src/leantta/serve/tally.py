@@ -46,8 +46,8 @@ class Tally:
         """Count a batch."""
         labels = _labels(info, outputs)
         with self._lock:
-            self._inputs += len(outputs.logits)
-            self._batches[np.searchsorted(BATCH_BOUNDS, len(outputs.logits))] += 1
+            self._inputs += outputs.count
+            self._batches[np.searchsorted(BATCH_BOUNDS, outputs.count)] += 1
             self._batch_seconds += outputs.latency_ms / 1000
             for label, count in labels.items():
                 name = label if label in self._labels or len(self._labels) < MOST_LABELS else OTHER
