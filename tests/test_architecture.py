@@ -27,7 +27,7 @@ RANKS = [
     ["models", "monitor", "play", "streams"],
     ["evaluate"],
     ["nn"],
-    ["measure", "report", "surgery"],
+    ["measure", "report", "serve", "surgery"],
     ["methods"],
     ["study", "export"],
     ["trial"],
@@ -67,6 +67,7 @@ TORCH_FREE = [
     "report",
     "runtime",
     "play",
+    "serve",
     "cli",
 ]
 

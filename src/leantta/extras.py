@@ -14,6 +14,10 @@ EXTRA_OF: Mapping[str, str] = {
     "openvino": "openvino",
     "soundfile": "audio",
     "paho": "mqtt",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "h11": "serve",
+    "prometheus_client": "serve",
 }
 
 

@@ -18,6 +18,7 @@ from leantta.cli.inspection import inspection
 from leantta.cli.play import play
 from leantta.cli.report import report
 from leantta.cli.run import run
+from leantta.cli.serve import serve
 from leantta.cli.verify import verify
 from leantta.cli.watch import watch
 from leantta.errors import LeanTTAError
@@ -54,12 +55,13 @@ def cli() -> None:
       leantta eval --model resnet18 --stream abrupt --method none,leantta --images cifar10.npz
       leantta convert resnet18 --calibration cifar10.npz -o r18.onnx
       leantta run r18.onnx photo.png     one int8 file that adapts as it runs; no torch needed
+      leantta serve r18.onnx             the same file behind HTTP
       leantta bench r18.onnx             what it costs: time, memory, start-up, energy
     """
 
 
 COMMANDS = (
-    *(inspection, convert, evaluation, report, corrupt, run, verify, watch, play, bench, doctor),
+    *(inspection, convert, evaluation, report, corrupt, run, serve, watch, play, verify, bench, doctor),
 )
 for command in COMMANDS:
     cli.add_command(command)

@@ -8,16 +8,20 @@ first image is read, so that predictions on arrays do without it.
 
 import struct
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leantta.errors import DataError, LeanTTAError
 from leantta.files import existing, replacing
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 Pixels = NDArray[np.uint8]
 
@@ -59,6 +63,16 @@ def decode_image(data: bytes, name: str) -> Pixels:
     return _decode(BytesIO(data), name)
 
 
+def check_pixels(data: bytes, name: str, most: int) -> None:
+    """Look at the size of the image in the bytes of a file without decoding it.
+
+    Raises:
+        DataError: it has more pixels than `most`, or does not say how many it has.
+    """
+    with _opened(BytesIO(data), name, most):
+        pass
+
+
 def begins_like_image(data: bytes) -> bool:
     """Tell whether bytes begin like one of the formats that are read.
 
@@ -73,20 +87,29 @@ def begins_like_image(data: bytes) -> bool:
 
 
 def _decode(file: BinaryIO, name: str) -> Pixels:
-    from PIL import Image, ImageOps, UnidentifiedImageError
+    from PIL import ImageOps
 
     if not file.read(1):
         raise DataError(f"cannot read {name} as an image: the file is empty. Repair or remove it.")
     file.seek(0)
+    with _opened(file, name, MAX_PIXELS) as image:
+        if image.mode.startswith(("I", "F")):
+            raise DataError(f"{name} has more than 8 bits per value. Save it with 8.")
+        return np.array(ImageOps.exif_transpose(image).convert("RGB"))
+
+
+@contextmanager
+def _opened(file: BinaryIO, name: str, most: int) -> "Iterator[Image]":
+    """Open an image of at most so many pixels, not yet decoded; what Pillow raises becomes a DataError."""
+    from PIL import Image, UnidentifiedImageError
+
     bombs = (Image.DecompressionBombError, Image.DecompressionBombWarning)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)  # refuse before it is decoded
             with Image.open(file, formats=FORMATS) as image:
-                _check_size(*image.size, name)
-                if image.mode.startswith(("I", "F")):
-                    raise DataError(f"{name} has more than 8 bits per value. Save it with 8.")
-                return np.array(ImageOps.exif_transpose(image).convert("RGB"))
+                _check_size(*image.size, name, most)
+                yield image
     except DataError:
         raise
     except bombs as e:
@@ -97,11 +120,11 @@ def _decode(file: BinaryIO, name: str) -> Pixels:
         raise _unreadable(name, e) from e
 
 
-def _check_size(width: int, height: int, name: str) -> None:
+def _check_size(width: int, height: int, name: str, most: int) -> None:
     """Look at the size of an image before it is decoded; what is larger than any meant well is an error."""
-    if width * height > MAX_PIXELS or max(width, height) > MAX_EDGE:
+    if width * height > most or max(width, height) > MAX_EDGE:
         raise DataError(
-            f"{name} is {width}x{height} pixels, which is too large: at most {MAX_PIXELS:,} pixels and "
+            f"{name} is {width}x{height} pixels, which is too large: at most {most:,} pixels and "
             f"{MAX_EDGE:,} to a side. Scale it down first."
         )
 

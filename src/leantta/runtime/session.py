@@ -44,6 +44,22 @@ class Outputs:
         """The scores (n, k) of a model that has no other output."""
         return self.arrays[LOGITS]
 
+    @property
+    def count(self) -> int:
+        """The number of inputs."""
+        return len(next(iter(self.arrays.values())))
+
+    def named(self) -> dict[str, Floats]:
+        """Return those that there are, by the names that the file has for them."""
+        more = {"distance": self.distance, "shift": self.shift}
+        return self.arrays | {name: array for name, array in more.items() if array is not None}
+
+    def rows(self, start: int, stop: int) -> "Outputs":
+        """Return what the model says of a part of the batch."""
+        distance, shift = (None if each is None else each[start:stop] for each in (self.distance, self.shift))
+        arrays = {name: array[start:stop] for name, array in self.arrays.items()}
+        return Outputs(arrays, distance, shift, self.latency_ms)
+
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
@@ -96,10 +112,17 @@ class Session:
             DataError: the model does not take them; the message says why.
             SettingError: the session is closed.
         """
+        return self.run_prepared(prepare(images, self.info.input), stream=stream)
+
+    def run_prepared(self, inputs: npt.NDArray[Any], *, stream: str = "") -> Outputs:
+        """Return all that the model says of a batch that `runtime.inputs.prepare` made: a part of `run`.
+
+        Raises:
+            SettingError: the session is closed.
+        """
         engine = self._engine
         if engine is None:
             raise SettingError(f"the session of {self.name} is closed. Load the model again.")
-        inputs = prepare(images, self.info.input)
         started = time.perf_counter()
         if isinstance(engine, OnnxRuntime) and not self.stateless:
             results = self._follow(engine, inputs, stream)
@@ -152,8 +175,15 @@ class Session:
             DataError: the model does not take it; the message says why.
             ArtifactError: an output of the model is not finite.
         """
-        outputs = self.run(single(image, self.info.input), stream=stream)
-        arrays = {name: array[0] for name, array in outputs.arrays.items()}
+        return self.prediction(self.run(single(image, self.info.input), stream=stream), 0)
+
+    def prediction(self, outputs: Outputs, place: int) -> Prediction:
+        """Return what the model says of the input at a place of a batch.
+
+        Raises:
+            ArtifactError: an output of the model is not finite.
+        """
+        arrays = {name: array[place] for name, array in outputs.arrays.items()}
         for name, array in arrays.items():
             if not np.isfinite(array).all():
                 raise ArtifactError(
@@ -165,17 +195,23 @@ class Session:
             logits = arrays[decides.name]
             chances = probabilities(logits)
             index = int(chances.argmax())
-        distances = None if outputs.distance is None else outputs.distance[0].tolist()
+        distances = None if outputs.distance is None else outputs.distance[place].tolist()
         return Prediction(
             index=index,
             label=None if index is None else self.info.label(index),
             probability=None if chances is None else float(chances[index]),
-            shift=None if outputs.shift is None else float(outputs.shift[0]),
+            shift=None if outputs.shift is None else float(outputs.shift[place]),
             distances=None if distances is None else dict(zip(self.info.layers, distances, strict=True)),
             outputs=arrays,
             latency_ms=outputs.latency_ms,
             logits=logits,
         )
+
+    def forgetful(self) -> "Session":
+        """Return a session of the same loaded model that remembers nothing; closing either is enough."""
+        if self._engine is None:
+            raise SettingError(f"the session of {self.name} is closed. Load the model again.")
+        return Session(self._engine, self.info, self.name)
 
     def shift(self, images: npt.ArrayLike) -> Floats:
         """Return how far each input is from the training data, (n,): 0 is like it, above 1 is unusual.
