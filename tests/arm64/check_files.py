@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 from leantta.files import replacing
 from leantta.runtime import kernel
+from leantta.runtime.prediction import Outputs
 from leantta.runtime.selftest import SelfTest
-from leantta.runtime.session import Outputs, Session, load
+from leantta.runtime.session import Session, load
 from leantta.runtime.verify import verify
 
 Arrays = Mapping[str, NDArray[Any]]

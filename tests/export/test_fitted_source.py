@@ -12,9 +12,10 @@ from torch import nn
 from export.models import MEAN, SIZE, STD, pixels
 from leantta.data.preprocess import Preprocessing
 from leantta.errors import DataError, LeanTTAError, SettingError
+from leantta.export.calibration import LEAST
 from leantta.export.folders import fit_images
 from leantta.export.request import Request, _completed
-from leantta.export.source import LEAST, read_source
+from leantta.export.source import read_source
 from leantta.models.opened import OpenedModel
 
 HOW = Preprocessing(resize=(SIZE, SIZE), colours="bgr")

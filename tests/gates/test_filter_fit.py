@@ -26,6 +26,7 @@ from leantta.gates import filter as gates_filter
 from leantta.gates.filter import FilterGate
 from leantta.gates.paper import PaperGate
 from leantta.nn import AdaptiveNorm
+from leantta.pixels import floats
 from leantta.surgery.adaptation import Adaptation
 from leantta.surgery.apply import fit
 from leantta.surgery.plan import Action, Plan
@@ -202,7 +203,7 @@ def test_every_copy_is_judged(model: Striped, camera: Disturbances, monkeypatch:
         one = Search(caught[0], rank=4, budget=1, seed=seed)
         group = one.groups[CHOOSING]
         judged = one.judged(group, {})
-        wanted = decisions(model, group.inputs).repeat(len(group.copies) // len(group.inputs))
+        wanted = decisions(model, floats(group.inputs)).repeat(len(group.copies) // len(group.inputs))
         found = scores(model, group.copies)
         assert found is not None
         trust = found.softmax(1).gather(1, wanted[:, None])

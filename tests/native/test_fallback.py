@@ -12,7 +12,7 @@ from numpy.random import _common as some_extension
 import leantta
 from leantta.runtime import kernel
 from leantta.runtime.engines import open_engine
-from leantta.runtime.session import Outputs
+from leantta.runtime.prediction import Outputs
 from native.conftest import GOLDEN
 from native.swish import shifted
 from reference import assert_close

@@ -15,6 +15,7 @@ from leantta.quantize.correction import corrected, layer_errors, weight_error
 from leantta.quantize.equalisation import equalised
 from leantta.quantize.lowering import Int8Graph
 from leantta.quantize.nhwc import write_nhwc
+from leantta.quantize.observers import ObserverName
 from leantta.quantize.qdq import write_qdq
 from leantta.quantize.work import multiply_adds, share_of_work
 from reference import assert_close
@@ -126,12 +127,14 @@ def test_a_layer_that_is_left_keeps_its_exact_weights(inputs: Floats, portable: 
     assert errors[1] < errors[0]
 
 
+CHOICES: tuple[tuple[ObserverName, float], ...] = (("minmax", 0.0), ("auto", 0.3), ("auto", 0.0))
+
+
 def test_auto_takes_what_is_best_on_images_for_choosing(inputs: Floats) -> None:
     graph = network(uneven=True)
     images = Images(inputs[:64], inputs[64:])
     plain, auto, without = (
-        prepare(graph, images, write, observer=observer, float_budget=budget)
-        for observer, budget in (("minmax", 0.0), ("auto", 0.3), ("auto", 0.0))
+        prepare(graph, images, write, observer=observer, float_budget=budget) for observer, budget in CHOICES
     )
     assert plain.error is not None
     assert auto.error is not None

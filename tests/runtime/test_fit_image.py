@@ -45,7 +45,7 @@ def test_a_file_is_fitted_as_it_says(tmp_path: Path, told: dict[str, Any]) -> No
     found = leantta.fit_image(PHOTO, info)
     np.testing.assert_array_equal(found, fitted(PHOTO, Preprocessing.from_json(told)))
     with leantta.load(tmp_path / "a.onnx") as session:
-        assert session.predict_one(found).logits.shape == (4,)
+        assert session.predict_one(found).outputs["logits"].shape == (4,)
 
 
 def test_what_does_not_come_out_at_the_size_of_the_model_is_refused(tmp_path: Path) -> None:

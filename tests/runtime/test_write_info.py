@@ -16,12 +16,11 @@ from leantta.gates.gate import Gate
 from leantta.gates.paper import PaperGate
 from leantta.outputs import Head, deciding, role_of
 from leantta.runtime.container import read_container
+from leantta.runtime.input_info import InputInfo, SoundInfo
 from leantta.runtime.metadata import (
     Info,
-    InputInfo,
     PlannedLayer,
     ShiftInfo,
-    SoundInfo,
     read_info,
     write_info,
 )

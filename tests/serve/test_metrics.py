@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families as plain_tex
 
 import leantta
 from leantta.runtime.metadata import Info
-from leantta.runtime.session import Outputs
+from leantta.runtime.prediction import Outputs
 from leantta.serve.tally import MOST_LABELS, OTHER, Tally, collected
 from serve.served import GOLDEN, Served, serving
 

@@ -25,7 +25,7 @@ from leantta.nn import watch
 from leantta.progress import Progress, silent
 from leantta.report.show import show
 from leantta.report.summary import summary
-from leantta.runtime.session import probabilities
+from leantta.runtime.prediction import probabilities
 from leantta.streams.stream import Stream
 from leantta.study import Prepared, Study, prepare_study, run_study
 from leantta.surgery.adaptation import Adaptation, Selector

@@ -12,7 +12,8 @@ from leantta.tables import MISSING
 
 if TYPE_CHECKING:
     from leantta.modalities.modality import FileReader, Read, Source
-    from leantta.runtime.session import Prediction, Session
+    from leantta.runtime.prediction import Prediction
+    from leantta.runtime.session import Session
 
 _UNKNOWN_WIDTH = 24  # of the paths that have not come yet
 _START_WIDTH = 7

@@ -9,7 +9,7 @@ import mimetypes
 from collections.abc import Mapping
 from pathlib import Path
 
-from leantta.data.imagefiles import find_images
+from leantta.data.collection.search import find_images
 from leantta.files import replacing
 from leantta.play.web_engine import engine_files
 from leantta.runtime.container import check_crc, read_container

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from leantta.files import replacing
 from leantta.runtime.metadata import Info
-from leantta.runtime.session import Prediction, probabilities
+from leantta.runtime.prediction import Prediction, probabilities
 
 SHOWN = 3
 """Classes of a map that are told, at least; the commonest first."""

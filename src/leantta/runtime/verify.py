@@ -12,8 +12,9 @@ from leantta.runtime.container import check_digest, read_container
 from leantta.runtime.engines import open_engine
 from leantta.runtime.kernel import describe
 from leantta.runtime.metadata import Info, read_info
+from leantta.runtime.prediction import Outputs
 from leantta.runtime.selftest import places
-from leantta.runtime.session import Outputs, Session
+from leantta.runtime.session import Session
 from leantta.runtime.signature import check_signature, output_names
 
 _DISTANCE_TOLERANCE = 0.01  # of 1 + the value: int8 rounds, and a batch may be summed in another order

@@ -23,7 +23,7 @@ from leantta import __version__
 from leantta.errors import DataError
 from leantta.modalities.modality import Given
 from leantta.runtime.inputs import prepare, single
-from leantta.runtime.session import Outputs
+from leantta.runtime.prediction import Outputs
 from leantta.runtime.told import facts
 from leantta.serve import tensors
 from leantta.serve.batching import Limits, Stream

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leantta.errors import LeanTTAError
-from leantta.runtime.session import Outputs, Session
+from leantta.runtime.prediction import Outputs
+from leantta.runtime.session import Session
 from leantta.serve.refusal import RefusalError, busy
 
 logger = logging.getLogger(__name__)

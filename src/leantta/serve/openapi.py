@@ -119,7 +119,7 @@ def _infer(versions: Sequence[Version], name: Json) -> Json:
 def _predict(names: list[str]) -> Json:
     prediction: Json = {
         "type": "object",
-        "required": ["label", "probability", "shift"],
+        "required": ["shift"],
         "properties": {
             "label": {"type": "string"},
             "probability": {"type": "number"},

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric, SummaryMetricFamily
 
 from leantta.runtime.metadata import Info
-from leantta.runtime.session import Outputs
+from leantta.runtime.prediction import Outputs
 
 SHIFT_BOUNDS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0)
 """Upper bounds of the classes of the shift; 1 in 100 source inputs exceeds 1."""
@@ -116,8 +116,11 @@ def collected(tallies: Iterable[Tally]) -> Iterator[Metric]:
 
 
 def _labels(info: Info, outputs: Outputs) -> dict[str, int]:
-    """Return how often each label is the answer."""
-    logits = outputs.logits
+    """Return how often each label is the answer; none where a model does not decide for an input."""
+    decides = info.deciding
+    if decides is None or decides.role != "classes":
+        return {}
+    logits = outputs.arrays[decides.name]
     best = (logits[:, 0] > 0).astype(int) if logits.shape[1] == 1 else logits.argmax(axis=1)
     indices, counts = np.unique(best, return_counts=True)
     return {info.label(int(i)): int(n) for i, n in zip(indices, counts, strict=True)}

@@ -7,6 +7,7 @@ const [KEY, VALUE] = [1, 2];
 const INFO = "leantta";
 const SEALS = { "leantta.crc32": 8, "leantta.sha256": 64 };
 const FORMAT = 2;
+const LOGITS = "logits";
 
 /** Return the file's own description, checked as far as the page relies on it; throws what to tell people. */
 export function readArtifact(bytes, name) {
@@ -23,14 +24,23 @@ export function readArtifact(bytes, name) {
   if (!(info.format <= FORMAT)) {
     throw new Error(`${name} has format ${info.format}; this page reads formats up to ${FORMAT}. Use a newer leantta.`);
   }
-  if (!Array.isArray(info.layers) || !Array.isArray(info.input?.shape) || !info.selftest || !info.outputs) {
+  const said = Array.isArray(info.heads) || info.outputs;
+  if (!Array.isArray(info.layers) || !Array.isArray(info.input?.shape) || !info.selftest || !said) {
     throw new Error(`${name} is damaged: its metadata lacks what every file has. Convert the model again.`);
   }
   const stated = notes.get("leantta.crc32");
   if (stated && text(bytes, stated) !== sealed(bytes, notes)) {
     throw new Error(`${name} is damaged: it is not as it was made. Copy it again.`);
   }
-  return info;
+  return info.heads ? withScores(info) : { ...info, scores: LOGITS };
+}
+
+/** Return a description of format 2 with its row of scores under the names of format 1; `scores` is null without one. */
+function withScores(info) {
+  const head = info.heads.find(({ role }) => role !== "array");
+  if (head?.role !== "classes") return { ...info, scores: null, outputs: info.heads.map(({ name }) => name).join(", ") };
+  const { values, tolerance } = info.selftest.outputs[head.name];
+  return { ...info, scores: head.name, outputs: head.shape[0], selftest: { ...info.selftest, logits: values, tolerance } };
 }
 
 /** Tell whether a model takes images, and of which colours the page can give them. */

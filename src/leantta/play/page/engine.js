@@ -16,9 +16,9 @@ export async function load(files) {
   }
 }
 
-/** Return what each session says of one input: logits, distance, shift and ms. */
-export function run(tensor) {
-  return call("run", tensor);
+/** Return what each session says of one input: logits (the output `scores`), distance, shift and ms. */
+export function run(tensor, scores) {
+  return call("run", { ...tensor, scores });
 }
 
 function call(command, given) {

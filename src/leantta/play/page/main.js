@@ -19,15 +19,16 @@ let again = false;
 async function openModel(bytes, name) {
   say("Loading the model…", "busy");
   const info = readArtifact(bytes, name);
-  if (!takesImages(info)) {
+  if (!takesImages(info) || !info.scores) {
     showFacts(info, bytes, "not run here");
     byId("main").hidden = true;
     state.info = null;
-    return say(`This page is for images; ${name} takes ${info.input.kind} of shape ${info.input.shape.join(" × ")}. Use leantta run.`);
+    const takes = `takes ${info.input.kind} of shape ${info.input.shape.join(" × ")}`;
+    return say(`This page is for images and their classes; ${name} ${info.scores ? takes : `gives ${info.outputs}`}. Use leantta run.`);
   }
   const twin = info.layers.length ? frozenTwin(bytes, info.layers) : null;
   await engine.load(twin ? { frozen: twin, adapting: bytes } : { adapting: bytes });
-  const first = await engine.run(toTensor(await selfTestImage(info), info.input));
+  const first = await engine.run(toTensor(await selfTestImage(info), info.input), info.scores);
   const error = selfTestError(first.adapting.logits, info.selftest);
   const passed = error <= 1;
   showFacts(info, bytes, passed ? "passed: this browser computes what the file says it should" : "failed");
@@ -97,7 +98,7 @@ async function answer({ info, picture, severities }) {
 }
 
 function run(image, info) {
-  return engine.run(toTensor(coloured(image, info.input), info.input));
+  return engine.run(toTensor(coloured(image, info.input), info.input), info.scores);
 }
 
 /** Do something a person asked for, and tell them if it cannot be done. */
