@@ -32,6 +32,7 @@ from leantta.serve.door import Door, told_of_http
 from leantta.serve.models import Models, Version
 from leantta.serve.numbers import ServerNumbers
 from leantta.serve.openapi import description
+from leantta.serve.playground import PATHS, Playground
 from leantta.serve.refusal import RefusalError
 from leantta.serve.uploads import Uploads
 
@@ -76,7 +77,7 @@ class Service:
         """Return the routes; each model is reachable with and without its version."""
         work, look = self.door.work, self.door.look
         model, versioned = "/v2/models/{name}", "/v2/models/{name}/versions/{version}"
-        infer = work("infer", self.infer)
+        infer, page = work("infer", self.infer), look(Playground(self.models))
         return [
             *(
                 Route(f"{path}/infer", infer, methods=["POST"]) for path in (model, versioned)
@@ -90,6 +91,7 @@ class Service:
             Route("/predict", work("predict", self.predict), methods=["POST"]),
             Route("/metrics", look(self.metrics)),
             Route("/openapi.json", look(self.openapi)),
+            *(Route(path, page) for path in PATHS),
         ]
 
     async def about(self, _request: Request) -> Response:
