@@ -103,6 +103,18 @@ def test_without_labels_it_tells_agreement_and_says_so(model: str, run: Run, tmp
     assert first.split()[1].startswith("100.0±")
 
 
+def test_without_labels_it_tells_how_far_each_domain_is(model: str, run: Run, tmp_path: Path) -> None:
+    images(tmp_path / "photos", {"dim": 20, "usual": 120}, count=40)
+    asked = ("eval", model, "--images", "photos", "--layout", "domains", *STATISTICS)
+    done = run(*asked, "--method", "none,leantta:all:paper:tau=0.5")
+    assert done.returncode == 0, done.stderr
+    rows = {line.split()[0]: line.split() for line in done.stdout.splitlines() if line}
+    header = next(line for line in done.stdout.splitlines() if "measured" in line)
+    assert "shift, leantta" in header
+    assert "shift, none" not in header
+    assert rows["dim"][1] == rows["usual"][1] == "20"
+
+
 def test_domains_have_a_table_of_their_own(model: str, run: Run, tmp_path: Path) -> None:
     images(
         tmp_path / "photos", {f"{d}/{c}": g for d in ("clean", "night") for c, g in (("0", 60), ("1", 200))}

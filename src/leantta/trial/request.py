@@ -25,6 +25,7 @@ from leantta.trial.contenders import get_ready
 from leantta.trial.metric import find_metric, measure_with
 from leantta.trial.outcome import Outcome
 from leantta.trial.photos import check_classes, domains_of
+from leantta.trial.shifts import shifts
 
 if TYPE_CHECKING:
     from leantta.methods.method import Method
@@ -93,6 +94,7 @@ def run_trial(trial: Trial, progress: Progresses = lambda _: silent) -> Outcome:
     if agreement:
         cells = PhotoCells(photos, ready.how, _decisions(trial, cells, ready.contenders[0], progress))
     cells = CachedCells(cells, KEPT_BYTES)
+    streams = _streams(trial, cells, photos)
     runs = {
         stream.name: tuple(
             run_stream(
@@ -104,7 +106,7 @@ def run_trial(trial: Trial, progress: Progresses = lambda _: silent) -> Outcome:
                 measure=measure,
             )
         )
-        for stream in _streams(trial, cells, photos)
+        for stream in streams
     }
     rows = tuple(
         Row(
@@ -123,7 +125,10 @@ def run_trial(trial: Trial, progress: Progresses = lambda _: silent) -> Outcome:
         classes=ready.outputs,
         agreement=agreement,
     )
-    return Outcome(compared=compared, notes=tuple(notes), command=ready.command)
+    titles = [setting.title for setting in trial.settings]
+    table = shifts(streams, ready.contenders, titles, progress("shift by domain")) if agreement else None
+    extra = () if table is None else (table,)
+    return Outcome(compared=compared, notes=tuple(notes), command=ready.command, extra=extra)
 
 
 def _check(trial: Trial) -> None:
