@@ -21,6 +21,10 @@ EXTRA_OF: Mapping[str, str] = {
 }
 
 
+DISTRIBUTION_OF: Mapping[str, str] = {"paho": "paho-mqtt"}
+"""What pip calls a package that is imported under another name."""
+
+
 def missing_extra(error: ModuleNotFoundError) -> ModuleNotFoundError | MissingExtraError:
     """Return the error with the line that mends it, or the error itself when no extra brings the package.
 

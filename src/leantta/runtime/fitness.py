@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leantta.extras import EXTRA_OF
+from leantta.extras import DISTRIBUTION_OF, EXTRA_OF
 from leantta.records.provenance import describe_machine
 
 OLDEST_PYTHON = (3, 10)
@@ -190,7 +190,7 @@ def _extras() -> Finding:
 
 def _version(package: str) -> str | None:
     try:
-        return version(package)
+        return version(DISTRIBUTION_OF.get(package, package))
     except PackageNotFoundError:
         return None
 
