@@ -39,10 +39,11 @@ def test_shares_of_pixels_are_those_of_the_map_that_is_kept(run: Run, files: Pat
     done = run("run", files / "map.onnx", files / "photos" / "a.png", "--json", "--save", tmp_path / "kept")
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
-    kept = np.load(told["saved"])
+    with np.load(told["saved"]) as saved:
+        kept = saved["output"]
     with load(files / "map.onnx") as session:
         wanted = session.run(IMAGES[:1]).arrays["output"][0]
-    np.testing.assert_array_equal(kept["output"], wanted)
+    np.testing.assert_array_equal(kept, wanted)
     classes = wanted.argmax(0)
     np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "kept" / "a.png.png")), classes)
     for part in told["pixels"]:

@@ -1,6 +1,6 @@
 """Preprocessing against what torchvision and timm made, by its properties, and with bad descriptions.
 
-`references/make.py` says how the stored pixels were made.
+`lab/benchmarks/preprocessing_references.py` says how the stored pixels were made.
 """
 
 import json

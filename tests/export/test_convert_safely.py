@@ -43,7 +43,7 @@ def test_the_model_given_is_as_it_was_and_every_stage_is_told(tmp_path: Path) ->
     assert parameters == {name: id(value) for name, value in model.named_parameters()}
     assert not any(value.grad is not None for value in model.parameters())
     np.testing.assert_array_equal(images, kept)
-    assert list(seen) == ["gate", "ceiling", "trace", "calibrate", "shift"]
+    assert list(seen) == ["gate", "ceiling", "trace", "calibrate", "shift", "compare"]
     assert all(done[-1][0] == done[-1][1] for done in seen.values())
 
 

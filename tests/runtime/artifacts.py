@@ -174,7 +174,16 @@ def info_of(recipe: Recipe, model: onnx.ModelProto) -> dict[str, Any]:
             del place[last]
         else:
             place[last] = value
-    return info
+    return with_heads(info) if recipe.changes.get("format") == 2 and "heads" not in info else info
+
+
+def with_heads(info: dict[str, Any]) -> dict[str, Any]:
+    """The metadata as format 2 has them: outputs and their self-test by name."""
+    test = dict(info["selftest"])
+    kept = {"logits": {"values": test.pop("logits"), "tolerance": test.pop("tolerance")}}
+    head = {"name": "logits", "shape": [info["outputs"]], "role": "classes"}
+    rest = {key: value for key, value in info.items() if key != "outputs"}
+    return {**rest, "heads": [head], "selftest": {**test, "outputs": kept}}
 
 
 def fed(recipe: Recipe, pixels: Array) -> Array:

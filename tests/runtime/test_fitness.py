@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from leantta.extras import EXTRA_OF
 from leantta.runtime import fitness
 from leantta.runtime.fitness import Finding, findings
 
@@ -72,7 +73,8 @@ def test_what_is_not_installed_comes_with_its_line(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(fitness, "_version", lambda _: None)
     found = by_name()
     assert found["numpy"] == Finding("numpy", False, "not installed: pip install numpy")
-    assert "pip install 'leantta[convert,corrupt,bench,openvino,audio]'" in found["extras"].detail
+    extras = ",".join(dict.fromkeys(EXTRA_OF.values()))
+    assert f"pip install 'leantta[{extras}]'" in found["extras"].detail
 
 
 def test_a_version_that_crashes_elsewhere_is_refused_though_it_loads(monkeypatch: pytest.MonkeyPatch) -> None:

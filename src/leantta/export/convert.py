@@ -29,7 +29,7 @@ from leantta.graph.functions import distances
 from leantta.graph.ir import Array, Graph
 from leantta.models.layout import channels_first
 from leantta.outputs import Head, deciding
-from leantta.pixels import Inputs, floats
+from leantta.pixels import Inputs, floats, joined_inputs
 from leantta.progress import Progress, Progresses, silent
 from leantta.quantize.calibrate import Ranges
 from leantta.quantize.choice import Images, Prepared, prepare
@@ -246,7 +246,7 @@ def _prepared(exact: Graph, source: Source, options: FileOptions, progress: Prog
         return write_nhwc(graph, ranges, last=False, left=left)
 
     held = source.held_out()
-    images = Images(source.inputs[held.ranges], source.inputs[held.choosing], source.input_range())
+    images = Images(source.inputs[held.ranges], _to_choose_by(source), source.input_range())
     return prepare(
         exact,
         images,
@@ -255,6 +255,18 @@ def _prepared(exact: Graph, source: Source, options: FileOptions, progress: Prog
         float_budget=options.float_budget,
         progress=progress,
     )
+
+
+def _to_choose_by(source: Source) -> Inputs:
+    """Return the inputs that choose among ways to int8: some held out, and disturbed copies of them.
+
+    A range that fits clean inputs closely cuts off what shifts do to them, which is what adapting must see.
+    """
+    clean = as_tensors(source.inputs[source.held_out().choosing])
+    known = source.disturbances()
+    if known is None or not len(clean):
+        return clean
+    return joined_inputs([clean, known.copies(clean, seed=0).inputs])
 
 
 def _check_classes(classes: Sequence[str] | None, heads: Sequence[Head]) -> None:

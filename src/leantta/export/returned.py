@@ -69,7 +69,7 @@ def outputs_of(module: nn.Module, example: Tensor) -> dict[str, Tensor]:
             ) from e
     for name, tensor in tensors.items():
         if tensor.dim() < 2 or len(tensor) != len(example) or not tensor.numel():
-            found = f"{tuple(tensor.shape)} for {len(example)} inputs"
+            found = f"{tuple(tensor.shape)} for a batch of {len(example)} inputs"
             wanted = "outputs have one entry for each input, (n, ...) of a fixed size"
         elif not tensor.is_floating_point():
             found, wanted = f"{tensor.dtype}".removeprefix("torch."), "outputs are floating-point numbers"

@@ -1,14 +1,16 @@
 """Which ranges, which scales and which layers in float32 lose least, seen on images kept for choosing.
 
 Always: the mean error of every layer goes into its bias. With `auto` the rest is tried one by one, and what
-makes the scores clearly more like the float model's stays: the observers, equal channels, and, where the
-scores still are not near, the layers that rounding costs most in float32, within a budget.
+makes the scores clearly more like the float model's stays, if the distances of adapting layers get no worse:
+the observers, equal channels, and, where the scores still are not near, the layers that rounding costs most
+in float32, within a budget.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from leantta.graph.functions import distances
 from leantta.graph.ir import Array, Graph
 from leantta.graph.run import run_graph
 from leantta.pixels import Inputs
@@ -27,6 +29,9 @@ WATCHED = 128
 CLEARLY = 0.97
 """Of the error before: so little must be left of it, or the simpler way is taken."""
 
+MORE_OFF = 1.1
+"""Of the error of distances before: the most that may be left of it, as they tell how far an input is."""
+
 NEAR = 0.04
 """Error of the scores, as a share of their deviation, with which all layers stay in int8."""
 
@@ -44,6 +49,7 @@ class Prepared:
     equalised: bool = False
     left: tuple[str, ...] = ()  # tensors whose makers stay in float32
     error: float | None = None  # of the outputs, as a share of their deviation; None: nobody looked
+    distance_error: float = 0.0  # the same of the distances of adapting layers
 
     def remedies(self) -> tuple[str, ...]:
         """Return what was done against rounding errors."""
@@ -101,13 +107,15 @@ def _steps(
     yield best
     if not len(images.choosing):
         return
-    wanted = run_graph(graph, images.choosing, graph.outputs)
+    heads, names = len(graph.outputs), (*graph.outputs, *distances(graph.nodes))
+    wanted = run_graph(replace(graph, outputs=names), images.choosing, names)
 
     def judged(tried: Prepared) -> Prepared:
         int8 = write(tried.graph, tried.ranges, tried.left)
-        found = run_graph(int8.graph, images.choosing, graph.outputs)
+        found = run_graph(int8.graph, images.choosing, int8.graph.outputs)
         errors = [_error(now, exact) for now, exact in zip(found, wanted, strict=True)]
-        return replace(tried, error=sum(errors) / len(errors))
+        of_distances = sum(errors[heads:]) / max(len(errors) - heads, 1)
+        return replace(tried, error=sum(errors[:heads]) / heads, distance_error=of_distances)
 
     best = judged(best)
     if auto:
@@ -157,7 +165,8 @@ def _worst(graph: Graph, errors: Mapping[str, LayerError], budget: float) -> tup
 def _better(tried: Prepared, best: Prepared) -> Prepared:
     assert tried.error is not None
     assert best.error is not None
-    return tried if tried.error < CLEARLY * best.error else best
+    nearer = tried.error < CLEARLY * best.error
+    return tried if nearer and tried.distance_error <= MORE_OFF * best.distance_error else best
 
 
 def _with_input(graph: Graph, ranges: Ranges, span: Range | None) -> Ranges:

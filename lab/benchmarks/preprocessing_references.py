@@ -5,7 +5,7 @@ unpacked beside torch without their own dependencies. Pillow 13 scales some imag
 `leantta.data.resize.scaled`; with it three of the results differ, by up to three levels.
 
     pip install --no-deps --target FOLDER torchvision timm pillow==12.0.0
-    PYTHONPATH=FOLDER python tests/data/references/make.py
+    PYTHONPATH=FOLDER python lab/benchmarks/preprocessing_references.py
 
 torchvision's transforms of images call Pillow alone. Its compiled operators do not load beside another build
 of torch, so the two that it looks for when it is imported are declared here, and never called.
@@ -33,6 +33,7 @@ from torchvision.transforms import (  # type: ignore[import-not-found]  # noqa: 
     Resize,
 )
 
+OUTPUT = Path(__file__).resolve().parents[2] / "tests" / "data" / "references" / "preprocessing.npz"
 SOURCES = ((61, 87), (88, 59), (25, 18))
 GREY = (124, 116, 104)
 MEAN = tuple(each / 255 for each in GREY)
@@ -99,7 +100,7 @@ def main() -> None:
             arrays[f"wanted{number}_{case}"] = pixels.reshape(*pixels.shape[:2], -1)
             told.append({"source": number, "case": case, "maker": maker, "how": how})
     arrays["cases"] = np.array(json.dumps(told))
-    np.savez_compressed(Path(__file__).with_name("preprocessing.npz"), **arrays)
+    np.savez_compressed(OUTPUT, **arrays)
 
 
 if __name__ == "__main__":
