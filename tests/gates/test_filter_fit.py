@@ -21,7 +21,8 @@ from leantta.filtering.judging import Judged
 from leantta.filtering.layer import Candidate
 from leantta.filtering.probe import scores
 from leantta.filtering.report import FilterReport, Interval
-from leantta.filtering.search import CHOOSING, FITTING, PARTS, Filters, Search, Subject
+from leantta.filtering.search import CHOOSING, FITTING, PARTS, Search
+from leantta.filtering.subject import Filters, Subject
 from leantta.gates import filter as gates_filter
 from leantta.gates.filter import FilterGate
 from leantta.gates.paper import PaperGate

@@ -69,13 +69,15 @@ def convert(
     (n, ...) exactly as the model takes them, without. Some hundreds are usual. For a model that hears they
     are log-mel features (n, 1, frames, 64), and `sound` says what follows a clip that is too short. `field`
     are unlabelled inputs from where the file will run, given as `calibration` is: the shift filter is fitted
-    on them, too. The file appears whole or not at all.
+    on them, too. The file appears whole or not at all. What fitting has found so far is kept beside it, in
+    OUTPUT.fitting, until the file is there: the same call goes on from there if it was stopped.
 
     Raises:
         LeanTTAError: the model, the images or a setting cannot be used, or the file would not reproduce the
             model; nothing is written then.
     """
     output, asked = Path(output), gate_of(gate)
+    fitting = output.with_name(f"{output.name}.fitting")
     with replacing(output) as part:  # first, so that a bad place shows before the work is done
         if options.memory is not None and not asked.remembers:
             raise SettingError(f"the {asked.name} gate remembers nothing, so its file has no stream mode")
@@ -88,6 +90,7 @@ def convert(
             progress,
             disturbances=source.disturbances(),
             field=None if field is None else as_tensors(source.field(field)),
+            resume=fitting,
         )
         reporting = source.held_out().reporting[:CHECKED]
         compared = as_tensors(source.inputs[reporting])
@@ -119,6 +122,7 @@ def convert(
         )
         raw = seal(checked.graph, info)
         part.write_bytes(raw)
+    fitting.unlink(missing_ok=True)
     return Conversion(
         path=output,
         adapted=adapted.model,
@@ -162,8 +166,12 @@ def adapt_source(
     *,
     disturbances: Disturbances | None = None,
     field: Inputs | None = None,
+    resume: Path | None = None,
 ) -> Adapted:
-    """Return a copy of the model that adapts, its gate fitted to source inputs as the model takes them."""
+    """Return a copy of the model that adapts, its gate fitted to source inputs as the model takes them.
+
+    See `leantta.surgery.apply.fit` for `resume`.
+    """
     example = floats(inputs[:2]).clone()
     asked = plan(model, example, Adaptation(layers=layers, gate=gate))
     fitted = fit(
@@ -172,6 +180,7 @@ def adapt_source(
         inputs,
         field=field,
         disturbances=disturbances,
+        resume=resume,
         progress=progress,
     )
     return Adapted(apply(model, fitted), fitted)

@@ -1,6 +1,5 @@
 """What a conversion is given: calibration inputs, checked, as the model and as the file take them."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ import torch
 from torch import nn
 
 from leantta.data.logmel import BANDS, SAMPLE_RATE, Filling, clip_samples
+from leantta.digests import tensors_sha256
 from leantta.disturbances.copies import Disturbances, disturbances_of
 from leantta.errors import DataError, SettingError
 from leantta.export.held_out import HeldOut
@@ -279,12 +279,4 @@ def selftest_wave(samples: int) -> Floats:
 
 def state_sha256(model: nn.Module) -> str:
     """Return a hash of all parameters and buffers by name."""
-    digest = hashlib.sha256()
-    for key, value in sorted(unwrap(model).state_dict().items()):
-        digest.update(key.encode())
-        digest.update(
-            value.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()
-            if value.dim()
-            else str(value.item()).encode()
-        )
-    return digest.hexdigest()
+    return tensors_sha256(unwrap(model).state_dict())

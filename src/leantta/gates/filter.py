@@ -14,6 +14,7 @@ from functools import partial
 from math import exp
 from typing import TYPE_CHECKING
 
+from leantta.errors import SettingError
 from leantta.gates.gate import Gate, Operator, setting
 from leantta.gates.paper import PaperGate
 from leantta.gates.source import Fitted, Source
@@ -22,6 +23,7 @@ from leantta.memory import AGREEMENT_OVER, DOMAIN, DOUBT, FULL_AGREEMENT, LEAST_
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from leantta.disturbances.copies import Copies
     from leantta.functional import Reading, Shift, Stats
     from leantta.layer_memory import LayerMemory
     from leantta.pixels import Inputs
@@ -174,6 +176,16 @@ def _operator(name: str, answer: str, *, streams: bool) -> Operator:
     )
 
 
+def _disturbed(source: Source, inputs: Inputs, seed: int) -> Copies:
+    """Return disturbed copies, for fitting; no library may be for such inputs."""
+    from leantta.filtering.images import UnfitError
+
+    try:
+        return source.copies(inputs, seed)
+    except SettingError as e:
+        raise UnfitError(str(e)) from e
+
+
 def _joined(batches: Sequence[Inputs]) -> Inputs:
     import torch
 
@@ -226,16 +238,19 @@ class FilterGate(Gate):
         """Return the filters of the layers that help, or the paper's gate if there is nothing to go by."""
         from leantta.filtering.images import UnfitError
         from leantta.filtering.report import FilterReport
-        from leantta.filtering.search import Subject, fit_filters
+        from leantta.filtering.search import fit_filters
+        from leantta.filtering.subject import Subject
 
         subject = Subject(
+            gate=repr(self),
             layers=source.layers,
             last=LAST,
             images=_joined(source.batches),
             filtered=partial(source.adapting_only, self),
-            copies=source.copies,
-            progress=source.progress("filter"),
+            copies=partial(_disturbed, source),
+            progress=source.progress,
             field=None if source.field is None else _joined(source.field),
+            resume=source.resume,
         )
         try:
             constants, report = fit_filters(subject, rank=int(self.rank), budget=self.budget, seed=self.seed)
