@@ -136,6 +136,18 @@ def test_settings_of_the_gate_reach_the_fit(model: Striped, camera: Disturbances
     assert report_of(alone).layers[0].gain.mean < report_of(plan).layers[0].gain.mean
 
 
+def test_with_a_limit_the_first_layers_that_help_adapt(model: Striped, camera: Disturbances) -> None:
+    images = given(pixels(240))
+    free = fitted(model, images, camera)
+    first, *others = free.named(Action.ADAPT)
+    assert others
+    bound = fitted(model, images, camera, gate=FilterGate(most_layers=1))
+    assert bound.named(Action.ADAPT) == [first]
+    assert same(bound.constants, {first: free.constants[first]})
+    assert report_of(bound).untried == len(free.rows) - [row.name for row in free.rows].index(first) - 1
+    assert bound.adaptation.gate.described(FilterGate()).endswith(", in 1 layers at most")
+
+
 def test_a_layer_that_costs_too_much_stays_as_it_is(camera: Disturbances) -> None:
     """A network that is unsure of its decisions loses some of them by adapting."""
     with torch.random.fork_rng():

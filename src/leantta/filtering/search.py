@@ -53,8 +53,10 @@ PARTS = ("mean and variance", "mean")
 """What of a layer's answer may be used; the first one that helps is taken."""
 
 
-def fit_filters(subject: Subject, *, rank: int, budget: float, seed: int = 0) -> Filters:
-    """Return the filters of the layers that help.
+def fit_filters(
+    subject: Subject, *, rank: int, budget: float, most: int | None = None, seed: int = 0
+) -> Filters:
+    """Return the filters of the layers that help, the first `most` of them.
 
     What a fit of the same found before it was stopped is taken from `subject.resume`, and kept there.
 
@@ -66,7 +68,7 @@ def fit_filters(subject: Subject, *, rank: int, budget: float, seed: int = 0) ->
     journal = Journal(subject)
     if isinstance(journal.found, Filters):
         return journal.found
-    found = Search(subject, rank=rank, budget=budget, seed=seed).run(journal)
+    found = Search(subject, rank=rank, budget=budget, most=most, seed=seed).run(journal)
     journal.keep(found)
     return found
 
@@ -74,7 +76,9 @@ def fit_filters(subject: Subject, *, rank: int, budget: float, seed: int = 0) ->
 class Search:
     """One run of fitting; see the module."""
 
-    def __init__(self, subject: Subject, *, rank: int, budget: float, seed: int) -> None:
+    def __init__(
+        self, subject: Subject, *, rank: int, budget: float, seed: int, most: int | None = None
+    ) -> None:
         """Split the images, and disturb them.
 
         Raises:
@@ -82,6 +86,7 @@ class Search:
             UnsupportedModelError: the model does not run on them.
         """
         self.subject, self.rank, self.budget, self.seed = subject, rank, budget, seed
+        self.most = len(subject.layers) if most is None else most
         inputs = subject.images
         order = torch.randperm(len(inputs), generator=torch.Generator().manual_seed(seed))
         fitting, choosing = (max(8, round(share * len(inputs))) for share in SHARES)
@@ -111,7 +116,8 @@ class Search:
         clean = seen_features(self.filtered({}), rest, self.groups[FITTING].inputs) if rest else {}
         for place, name in enumerate(rest, finished):
             progress(place, len(layers))
-            if failed >= PATIENCE and place < len(layers) - self.subject.last:
+            is_last = place >= len(layers) - self.subject.last
+            if len(self.kept) >= self.most or (failed >= PATIENCE and not is_last):
                 continue
             row, best = self.tried(name, clean.pop(name), best)
             rows = (*rows, row)
