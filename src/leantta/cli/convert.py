@@ -117,7 +117,7 @@ def convert(
     MODEL is a name (resnet18, mobilenet_v2, vggish, mobilevit_s, motion_cnn) or your own function that
     returns a module: file.py:function or package.module:function. The file needs only onnxruntime;
     `leantta run`, or leantta.load in Python, read what else it carries: preprocessing, class names, how
-    unusual an input is.
+    unusual an input is. If it is stopped while it fits the filter, the same command goes on from there.
 
     \b
     Examples:
