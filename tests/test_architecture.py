@@ -18,7 +18,7 @@ RANKS = [
     ["errors"],
     ["files", "memory", "outputs", "progress", "tables", "extras", "plugins"],
     ["records"],
-    ["data", "functional", "pixels", "plotting"],
+    ["data", "digests", "functional", "pixels", "plotting"],
     ["decisions", "disturbances", "layer_memory"],
     ["filtering"],
     ["gates"],

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,7 @@ def test_it_prints_what_the_fit_found(own_model: str, sample: Path, tmp_path: Pa
     ):
         assert part in done.stdout
     assert "filter" in done.stderr  # how far it is
+    assert not (tmp_path / "x.onnx.fitting").exists()
     info = read_info(read_container(tmp_path / "x.onnx"))
     assert info.gate in (FilterGate(rank=4, budget=0.5), None)  # None: nothing helps an untrained model
     assert info.calibration is not None
@@ -49,6 +51,33 @@ def test_it_prints_what_the_fit_found(own_model: str, sample: Path, tmp_path: Pa
     assert tried.returncode == 0, tried.stderr
     [promise] = [line for line in tried.stdout.splitlines() if line.startswith("x.onnx, when it was fitted")]
     assert promise.count(" points") == 3  # known shifts, others and clean inputs
+
+
+@pytest.mark.slow
+def test_a_conversion_that_was_killed_goes_on(own_model: str, sample: Path, tmp_path: Path) -> None:
+    words = ["convert", own_model, "--dataset", "cifar10", "--calibration", sample, "--adapt", "all"]
+    words += ["--images", "200", "--budget", "0.5", "-o", "x.onnx"]
+    command = [sys.executable, "-m", "leantta", *map(str, words)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    output, fitting = tmp_path / "x.onnx", tmp_path / "x.onnx.fitting"
+
+    def convert() -> str:
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+        assert done.returncode == 0, done.stderr
+        assert not fitting.exists()
+        return done.stderr
+
+    convert()
+    wanted = output.read_bytes()
+    output.unlink()
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL) as first:
+        while not fitting.exists():
+            assert first.poll() is None
+            time.sleep(0.01)
+        first.kill()
+    assert not output.exists()
+    assert "filter (goes on)" in convert()
+    assert output.read_bytes() == wanted
 
 
 def test_with_too_few_images_the_papers_gate_is_in_the_file(own_model: str, sample: Path, run: Run) -> None:

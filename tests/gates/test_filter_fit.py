@@ -21,7 +21,8 @@ from leantta.filtering.judging import Judged
 from leantta.filtering.layer import Candidate
 from leantta.filtering.probe import scores
 from leantta.filtering.report import FilterReport, Interval
-from leantta.filtering.search import CHOOSING, FITTING, PARTS, Filters, Search, Subject
+from leantta.filtering.search import CHOOSING, FITTING, PARTS, Search
+from leantta.filtering.subject import Filters, Subject
 from leantta.gates import filter as gates_filter
 from leantta.gates.filter import FilterGate
 from leantta.gates.paper import PaperGate
@@ -156,6 +157,18 @@ def test_settings_of_the_gate_reach_the_fit(model: Striped, camera: Disturbances
     # A distance that no source image has: nothing is corrected, so nothing helps.
     alone = fitted(model, images, camera, gate=FilterGate(shrink=10))
     assert report_of(alone).layers[0].gain.mean < report_of(plan).layers[0].gain.mean
+
+
+def test_with_a_limit_the_first_layers_that_help_adapt(model: Striped, camera: Disturbances) -> None:
+    images = given(pixels(240))
+    free = fitted(model, images, camera)
+    first, *others = free.named(Action.ADAPT)
+    assert others
+    bound = fitted(model, images, camera, gate=FilterGate(most_layers=1))
+    assert bound.named(Action.ADAPT) == [first]
+    assert same(bound.constants, {first: free.constants[first]})
+    assert report_of(bound).untried == len(free.rows) - [row.name for row in free.rows].index(first) - 1
+    assert bound.adaptation.gate.described(FilterGate()).endswith(", in 1 layers at most")
 
 
 def test_a_layer_that_costs_too_much_stays_as_it_is(camera: Disturbances) -> None:

@@ -136,7 +136,9 @@ def test_the_default_is_the_filter_at_both_ends(text):
     assert settings == {
         "layers": "ends",
         "gate": "FilterGate",
-        **FilterGate.default().values(),
+        "shrink": 1.0,
+        "rank": 16,
+        "budget": 0.005,
         "mixture_variance": False,
     }
 

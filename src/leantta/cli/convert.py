@@ -128,6 +128,7 @@ def convert(
     returns a module (file.py:function or package.module:function), timm:NAME or torchvision:NAME where you
     have those, or a program of torch.export (FILE.pt2). The file needs only onnxruntime; `leantta run`, or
     leantta.load in Python, read what else it carries: preprocessing, class names, how unusual an input is.
+    If it is stopped while it fits the filter, the same command goes on from there.
 
     \b
     Examples:

@@ -3,8 +3,8 @@
 model -adapt_source-> Adapted -trace_adapted-> Traced -quantize-> Quantized -check-> Checked -seal-> bytes
 """
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,28 +16,19 @@ from leantta.disturbances.copies import Disturbances
 from leantta.errors import SettingError
 from leantta.export.artifact import seal, versions
 from leantta.export.check import agreement_of, check
-from leantta.export.held_out import HeldOut
 from leantta.export.options import FileOptions, Precision
-from leantta.export.preprocessing import with_preprocessing
+from leantta.export.quantizing import quantize, short
 from leantta.export.report import Conversion
-from leantta.export.source import Source, as_tensors, read_source, state_sha256, statistics_of
+from leantta.export.source import as_tensors, read_source, state_sha256, statistics_of
 from leantta.export.trace import trace_adapted
 from leantta.files import replacing
 from leantta.gates.gate import Gate
 from leantta.gates.table import DEFAULT_GATE, gate_of
-from leantta.graph.functions import distances
 from leantta.graph.ir import Array, Graph
 from leantta.models.layout import channels_first
 from leantta.outputs import Head, deciding
-from leantta.pixels import Inputs, floats, joined_inputs
-from leantta.progress import Progress, Progresses, silent
-from leantta.quantize.calibrate import Ranges
-from leantta.quantize.choice import Images, Prepared, prepare
-from leantta.quantize.elementwise import WEIGHED
-from leantta.quantize.lowering import InFloat, Int8Graph
-from leantta.quantize.nhwc import write_nhwc
-from leantta.quantize.qdq import write_qdq
-from leantta.quantize.work import share_of_work
+from leantta.pixels import Inputs, floats
+from leantta.progress import Progresses, silent
 from leantta.runtime.metadata import Info, PlannedLayer
 from leantta.surgery.adaptation import DEFAULT_LAYERS, Adaptation, Selector
 from leantta.surgery.apply import apply, fit
@@ -74,13 +65,15 @@ def convert(
     images of any size become such ones (`fitted` does it); the file carries it. For a model that hears they
     are log-mel features (n, 1, frames, 64), and `sound` says what follows a clip that is too short. `field`
     are unlabelled inputs from where the file will run, given as `calibration` is: the shift filter is fitted
-    on them, too. The file appears whole or not at all.
+    on them, too. The file appears whole or not at all. What fitting has found so far is kept beside it, in
+    OUTPUT.fitting, until the file is there: the same call goes on from there if it was stopped.
 
     Raises:
         LeanTTAError: the model, the images or a setting cannot be used, or the file would not reproduce the
             model; nothing is written then.
     """
     output, asked = Path(output), gate_of(gate)
+    fitting = output.with_name(f"{output.name}.fitting")
     with replacing(output) as part:  # first, so that a bad place shows before the work is done
         if options.memory is not None and not asked.remembers:
             raise SettingError(f"the {asked.name} gate remembers nothing, so its file has no stream mode")
@@ -97,6 +90,7 @@ def convert(
             progress,
             disturbances=source.disturbances(),
             field=None if field is None else as_tensors(source.field(field)),
+            resume=fitting,
         )
         reporting = source.held_out().reporting[:CHECKED]
         compared = as_tensors(source.inputs[reporting])
@@ -121,13 +115,14 @@ def convert(
                 **quantized.told(agreement_of(checked.compared), source.held_out()),
                 **({} if adapted.plan.report is None else adapted.plan.report.numbers()),
             },
-            ranges={key: (_short(low), _short(high)) for key, (low, high) in quantized.ranges.spans.items()},
+            ranges={key: (short(low), short(high)) for key, (low, high) in quantized.ranges.spans.items()},
             selftest=checked.selftest,
             versions=versions(),
             memory=checked.memory,
         )
         raw = seal(checked.graph, info)
         part.write_bytes(raw)
+    fitting.unlink(missing_ok=True)
     return Conversion(
         path=output,
         adapted=adapted.model,
@@ -170,8 +165,12 @@ def adapt_source(
     *,
     disturbances: Disturbances | None = None,
     field: Inputs | None = None,
+    resume: Path | None = None,
 ) -> Adapted:
-    """Return a copy of the model that adapts, its gate fitted to source inputs as the model takes them."""
+    """Return a copy of the model that adapts, its gate fitted to source inputs as the model takes them.
+
+    See `leantta.surgery.apply.fit` for `resume`.
+    """
     example = floats(inputs[:2]).clone()
     asked = plan(model, example, Adaptation(layers=layers, gate=gate))
     fitted = fit(
@@ -180,93 +179,10 @@ def adapt_source(
         inputs,
         field=field,
         disturbances=disturbances,
+        resume=resume,
         progress=progress,
     )
     return Adapted(apply(model, fitted), fitted)
-
-
-@dataclass(frozen=True, eq=False)
-class Quantized:
-    """A graph in the precision of the file, and what it needed to know."""
-
-    graph: Graph
-    ranges: Ranges = Ranges({}, (), {})
-    in_float: tuple[InFloat, ...] = ()  # what an int8 graph computes in float32, and why
-    operators: int = 0  # of how many
-    prepared: Prepared | None = None  # how the graph was made ready for int8
-    float_share: float = 0.0  # of the multiply-adds, what an int8 graph computes in float32
-
-    def told(self, agreement: float | None, held: HeldOut) -> dict[str, object]:
-        """Return what a file keeps of it."""
-        if self.prepared is None:
-            return {}
-        left = {each.name: each.reason for each in self.in_float if each.op in WEIGHED}
-        return {
-            "observer": self.prepared.observer,
-            "int8": list(self.prepared.remedies()),
-            "float_share": _short(self.float_share),
-            **({"in_float": left} if left else {}),
-            **({"held_out": len(held.reporting)} if held.is_honest else {}),
-            **({"agreement": _short(agreement)} if held.is_honest and agreement is not None else {}),
-        }
-
-
-def quantize(
-    exact: Graph, source: Source, options: FileOptions, progress: Progresses = lambda _: silent
-) -> Quantized:
-    """Return a float graph in the precision of the file, with what it does to images in front of it."""
-    image = source.info.kind == "image"
-    last = image and options.precision == "int8" and not options.portable
-    if options.precision == "fp32":
-        written = Quantized(replace(exact, outputs=(*exact.outputs, *distances(exact.nodes))))
-    else:
-        prepared = _prepared(exact, source, options, progress("calibrate"))
-        graph, ranges, left = prepared.graph, prepared.ranges, prepared.left
-        if options.portable:
-            int8 = write_qdq(graph, ranges, left=left)
-        else:
-            int8 = write_nhwc(graph, ranges, last=last, left=left)
-        share = share_of_work(exact, [each.name for each in int8.in_float])
-        written = Quantized(int8.graph, ranges, int8.in_float, int8.operators, prepared, share)
-    if not image:
-        return written
-    assert source.info.mean is not None  # images come with both
-    assert source.info.std is not None
-    return replace(
-        written, graph=with_preprocessing(written.graph, source.info.mean, source.info.std, last=last)
-    )
-
-
-def _prepared(exact: Graph, source: Source, options: FileOptions, progress: Progress) -> Prepared:
-    """Return a float graph that is ready for int8, by those calibration inputs that are for that."""
-
-    def write(graph: Graph, ranges: Ranges, left: Collection[str]) -> Int8Graph:
-        if options.portable:
-            return write_qdq(graph, ranges, left=left)
-        return write_nhwc(graph, ranges, last=False, left=left)
-
-    held = source.held_out()
-    images = Images(source.inputs[held.ranges], _to_choose_by(source), source.input_range())
-    return prepare(
-        exact,
-        images,
-        write,
-        observer=options.observer,
-        float_budget=options.float_budget,
-        progress=progress,
-    )
-
-
-def _to_choose_by(source: Source) -> Inputs:
-    """Return the inputs that choose among ways to int8: some held out, and disturbed copies of them.
-
-    A range that fits clean inputs closely cuts off what shifts do to them, which is what adapting must see.
-    """
-    clean = as_tensors(source.inputs[source.held_out().choosing])
-    known = source.disturbances()
-    if known is None or not len(clean):
-        return clean
-    return joined_inputs([clean, known.copies(clean, seed=0).inputs])
 
 
 def _check_classes(classes: Sequence[str] | None, heads: Sequence[Head]) -> None:
@@ -288,10 +204,6 @@ def _check_classes(classes: Sequence[str] | None, heads: Sequence[Head]) -> None
 
 def _planned(decisions: Plan) -> tuple[PlannedLayer, ...]:
     return tuple(PlannedLayer(row.name, row.action.value, row.channels, row.reason) for row in decisions.rows)
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.5g}")
 
 
 def _weight_bytes(graph: Graph, precision: Precision) -> int:

@@ -1,6 +1,5 @@
 """What a conversion is given: calibration inputs, checked, as the model and as the file take them."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -11,6 +10,7 @@ from torch import nn
 
 from leantta.data.logmel import SAMPLE_RATE, Filling, clip_samples
 from leantta.data.preprocess import Preprocessing, check_statistics
+from leantta.digests import tensors_sha256
 from leantta.disturbances.copies import Disturbances, disturbances_of
 from leantta.errors import DataError, SettingError
 from leantta.export.calibration import Statistics, as_float32, check_calibration, check_sound, is_signal
@@ -189,12 +189,4 @@ def selftest_wave(samples: int) -> Floats:
 
 def state_sha256(model: nn.Module) -> str:
     """Return a hash of all parameters and buffers by name."""
-    digest = hashlib.sha256()
-    for key, value in sorted(unwrap(model).state_dict().items()):
-        digest.update(key.encode())
-        digest.update(
-            value.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()
-            if value.dim()
-            else str(value.item()).encode()
-        )
-    return digest.hexdigest()
+    return tensors_sha256(unwrap(model).state_dict())

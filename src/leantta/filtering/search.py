@@ -14,23 +14,20 @@ clean decision, so they are for fitting alone: what was fitted on them, too, is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
 
 from leantta.decisions import expected_losses
-from leantta.disturbances.copies import Copies
-from leantta.errors import SettingError
 from leantta.filtering.images import COPIES, Images, UnfitError, check_images
+from leantta.filtering.journal import Journal, SoFar
 from leantta.filtering.judging import Gain, Judged, gained, helps, interval, over_pairs
-from leantta.filtering.layer import Candidate, Constants, LayerData
+from leantta.filtering.layer import Candidate, LayerData
 from leantta.filtering.probe import scores, seen_features, set_constants
 from leantta.filtering.report import FilterReport, LayerReport
+from leantta.filtering.subject import Filters, Subject
 from leantta.pixels import Inputs, joined_inputs
-from leantta.progress import Progress
 
 USUAL = 200
 """With fewer images to fit on there is a warning."""
@@ -56,49 +53,41 @@ PARTS = ("mean and variance", "mean")
 """What of a layer's answer may be used; the first one that helps is taken."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Subject:
-    """What filters are fitted to: a model, some of its layers, and source images."""
+def fit_filters(
+    subject: Subject, *, rank: int, budget: float, most: int | None = None, seed: int = 0
+) -> Filters:
+    """Return the filters of the layers that help, the first `most` of them.
 
-    layers: Sequence[str]  # that may have a filter, in execution order
-    last: int  # how many of them, at the end, are tried whatever came before
-    images: Inputs  # as the model takes them
-    filtered: Callable[[Mapping[str, Constants]], nn.Module]  # the model with filters in some layers
-    copies: Callable[[Inputs, int], Copies]  # disturbs images, from a seed
-    progress: Progress
-    field: Inputs | None = None  # images from where the model will run, as it takes them
-
-
-class Filters(NamedTuple):
-    """The filters of the layers that help, and what fitting found."""
-
-    constants: dict[str, Constants]
-    report: FilterReport
-
-
-def fit_filters(subject: Subject, *, rank: int, budget: float, seed: int = 0) -> Filters:
-    """Return the filters of the layers that help.
+    What a fit of the same found before it was stopped is taken from `subject.resume`, and kept there.
 
     Raises:
+        DataError: there are no images, or some are not finite; or field images cannot be used.
         UnfitError: the images are not enough, or the model decides nothing.
     """
-    return Search(subject, rank=rank, budget=budget, seed=seed).run()
+    check_images(subject.images, subject.field)
+    journal = Journal(subject)
+    if isinstance(journal.found, Filters):
+        return journal.found
+    found = Search(subject, rank=rank, budget=budget, most=most, seed=seed).run(journal)
+    journal.keep(found)
+    return found
 
 
 class Search:
     """One run of fitting; see the module."""
 
-    def __init__(self, subject: Subject, *, rank: int, budget: float, seed: int) -> None:
+    def __init__(
+        self, subject: Subject, *, rank: int, budget: float, seed: int, most: int | None = None
+    ) -> None:
         """Split the images, and disturb them.
 
         Raises:
-            UnfitError: they are not enough, or the model decides nothing.
-            DataError: there are no images, or some are not finite; or field images cannot be used.
+            UnfitError: the model decides nothing, or nothing disturbs them.
             UnsupportedModelError: the model does not run on them.
         """
         self.subject, self.rank, self.budget, self.seed = subject, rank, budget, seed
+        self.most = len(subject.layers) if most is None else most
         inputs = subject.images
-        check_images(inputs, subject.field)
         order = torch.randperm(len(inputs), generator=torch.Generator().manual_seed(seed))
         fitting, choosing = (max(8, round(share * len(inputs))) for share in SHARES)
         parts = inputs[order].split([fitting, choosing, len(inputs) - fitting - choosing])
@@ -106,41 +95,41 @@ class Search:
         found = scores(plain, inputs[order])
         if found is None or found.shape[1] < 2:
             raise UnfitError("the model decides nothing, so nobody can tell which layers should adapt")
-        try:
-            groups = [
-                Images.of(part, said, subject.copies, 100 * seed + 10 * i, pairs=_pairs(part) if i else 1)
-                for i, (part, said) in enumerate(zip(parts, found.split([*map(len, parts)]), strict=True))
-            ]
-        except SettingError as e:  # no library is for such inputs
-            raise UnfitError(str(e)) from e
-        self.groups = groups
-        if not groups[FITTING].changes(LEAST_CHANGE):
+        self.groups = [
+            Images.of(part, said, subject.copies, 100 * seed + 10 * i, pairs=_pairs(part) if i else 1)
+            for i, (part, said) in enumerate(zip(parts, found.split([*map(len, parts)]), strict=True))
+        ]
+        if not self.groups[FITTING].changes(LEAST_CHANGE):
             raise UnfitError("the disturbances change nothing")
-        self.known = sorted(set(torch.cat([group.kinds for group in groups]).flatten().tolist()) - {-1})
+        self.known = sorted(set(torch.cat([group.kinds for group in self.groups]).flatten().tolist()) - {-1})
         self.kept: dict[str, Candidate] = {}
         self.doubted: Gain | None = None  # what filters gain that may not help
 
-    def run(self) -> Filters:
-        """Try layer after layer, and return what helps."""
-        layers = list(self.subject.layers)
-        progress = self.subject.progress
-        clean = seen_features(self.subject.filtered({}), layers, self.groups[FITTING].inputs)
-        rows: list[LayerReport] = []
-        best, failed = self.judged(self.groups[CHOOSING], {}), 0
-        for place, name in enumerate(layers):
+    def run(self, journal: Journal) -> Filters:
+        """Try layer after layer, after those that the journal has, and return what helps."""
+        layers, so_far = list(self.subject.layers), journal.found
+        progress = self.subject.progress(journal.label)
+        if not isinstance(so_far, SoFar):
+            so_far = SoFar({}, (), self.judged(self.groups[CHOOSING], {}))
+        self.kept, rows, best, finished, failed = so_far
+        rest = layers[finished:]
+        clean = seen_features(self.filtered({}), rest, self.groups[FITTING].inputs) if rest else {}
+        for place, name in enumerate(rest, finished):
             progress(place, len(layers))
-            if failed >= PATIENCE and place < len(layers) - self.subject.last:
+            is_last = place >= len(layers) - self.subject.last
+            if len(self.kept) >= self.most or (failed >= PATIENCE and not is_last):
                 continue
             row, best = self.tried(name, clean.pop(name), best)
-            rows.append(row)
+            rows = (*rows, row)
             failed = 0 if name in self.kept else failed + 1
+            journal.keep(SoFar(self.kept, rows, best, place + 1, failed))
         progress(len(layers), len(layers))
         self.confirm()
         before, after = (self.judged(self.groups[TELLING], filters) for filters in ({}, self.kept))
         fitted, chosen, told = (len(group.inputs) for group in self.groups)
         more = over_pairs(after.hit - before.hit, told)
         report = FilterReport(
-            layers=tuple(rows if self.doubted is None else map(_given_up, rows)),
+            layers=rows if self.doubted is None else tuple(map(_given_up, rows)),
             untried=len(layers) - len(rows),
             known=interval(more[:, 0]),
             unknown=interval(more[:, 1]),

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torch import Tensor, nn
 
     from leantta.disturbances.copies import Copies
@@ -40,6 +42,10 @@ class Source(Protocol):
     @property
     def progress(self) -> Progresses:
         """Where to report how far a step of that name is."""
+
+    @property
+    def resume(self) -> Path | None:
+        """Where a long fit may keep what it finds, to go on from there if it is stopped; None for nowhere."""
 
     def spreads(self) -> Mapping[str, Spread]:
         """Return how single images scatter around the source statistics, for each layer.

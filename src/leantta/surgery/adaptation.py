@@ -36,7 +36,7 @@ class Adaptation:
     """Which layers adapt, and how. A `Plan` carries it, so that planning and applying agree.
 
     >>> Adaptation(layers="half").gate
-    FilterGate(shrink=1.0, rank=16, budget=0.005, seed=0)
+    FilterGate(shrink=1.0, rank=16, budget=0.005, most_layers=None, seed=0)
     """
 
     layers: Selector = DEFAULT_LAYERS

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from torch import Tensor, nn
 
@@ -83,6 +84,7 @@ def fit(
     *,
     field: Given | Iterable[Given] | None = None,
     disturbances: Disturbances | None = None,
+    resume: Path | None = None,
     progress: Progresses = lambda _: silent,
 ) -> Plan:
     """Return the plan with its gate fitted to the model on source images, and the gate's constants per layer.
@@ -90,13 +92,16 @@ def fit(
     `images` are as the model takes them, one tensor or batches. A gate that needs none stays as it is. The
     shift filter is fitted on disturbed copies of them; without `disturbances` on such as suit their shape. It
     may leave layers out: those are fused. `field` are unlabelled images from where the model will run, which
-    the shift filter is fitted on, too.
+    the shift filter is fitted on, too. Fitting the shift filter keeps what it has found in the file `resume`
+    after each layer. A fit of the same that was stopped goes on from there, and one that was finished has
+    nothing left to do. The file of another fit is replaced; the caller removes it in the end.
 
     Raises:
         DataError: there are no images, or some are not finite; or the field images are of another shape, or
             fewer than 24 different ones.
         SettingError: the gate uses no field images.
         UnsupportedModelError: the model does not run on them.
+        StorageError: `resume` cannot be written.
     """
     layers, asked = plan.named(Action.ADAPT), plan.adaptation
     _check_field(asked.gate, field)
@@ -124,6 +129,7 @@ def fit(
         progress,
         disturbances,
         None if field is None else batches_of(field),
+        resume,
     )
     gate, constants, report = asked.gate.fit(source)
     found = replace(asked, gate=gate, memory=asked.memory if gate.remembers else None)

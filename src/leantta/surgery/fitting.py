@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -30,11 +31,13 @@ class SourceImages:
         progress: Progresses,
         disturbances: Disturbances | None = None,
         field: Sequence[Inputs] | None = None,
+        resume: Path | None = None,
     ) -> None:
         """Take `adapting`, which returns the model as planned with a gate and its constants in its layers.
 
         `adapting_only` returns one in which layers without constants are as they were. Without `disturbances`
         those that suit the shape of the images are taken. `field` are images from where the model will run.
+        A long fit keeps what it finds at `resume`.
         """
         self.model = model
         self.layers = layers
@@ -43,6 +46,7 @@ class SourceImages:
         self.adapting_only = adapting_only
         self.progress = progress
         self.field = field
+        self.resume = resume
         self._disturbances = disturbances
 
     @cached_property
