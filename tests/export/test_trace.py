@@ -85,7 +85,10 @@ class Fancy(Small):
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        (Constant, r"output 'out1' is \(3, 4\) for 2 inputs; outputs have one entry for each input"),
+        (
+            Constant,
+            r"output 'out1' is \(3, 4\) for a batch of 2 inputs; outputs have one entry",
+        ),
         (Decided, "output 'logits' is int64; outputs are floating-point numbers. Wrap .*before argmax"),
         (Told, "must return tensors, .* this returns str as 'name'. Wrap it"),
         (Listed, "torch cannot export|no fixed size|does something else for a batch"),

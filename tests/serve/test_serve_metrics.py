@@ -15,6 +15,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as plain_text
 
 import leantta
+from leantta.outputs import LOGITS, Head
 from leantta.runtime.metadata import Info
 from leantta.runtime.prediction import Outputs
 from leantta.serve.tally import MOST_LABELS, OTHER, Tally, collected
@@ -156,13 +157,14 @@ class Labelled(Info):
 
     def __init__(self, count: int) -> None:
         names = tuple(f"class {i}" for i in range(count))
-        for name, value in {"classes": names, "layers": ()}.items():
+        heads = (Head(LOGITS, (count,), "classes"),)
+        for name, value in {"classes": names, "layers": (), "heads": heads}.items():
             object.__setattr__(self, name, value)
 
 
 def outputs_of(logits: Any, shift: Any = None) -> Outputs:
     shifts = None if shift is None else np.array(shift, np.float32)
-    return Outputs(logits, None, shifts, latency_ms=1.0)
+    return Outputs({LOGITS: logits}, None, shifts, latency_ms=1.0)
 
 
 def test_the_dockerfile_has_nothing_to_complain_about() -> None:
