@@ -3,7 +3,8 @@
 model -adapt_source-> Adapted -trace_adapted-> Traced -quantize-> Quantized -check-> Checked -seal-> bytes
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from torch import nn
 from leantta.data.logmel import Filling
 from leantta.data.preprocess import Preprocessing
 from leantta.disturbances.copies import Disturbances
-from leantta.errors import SettingError
+from leantta.errors import LeanTTAError, SettingError, StorageError
 from leantta.export.artifact import seal, versions
 from leantta.export.check import agreement_of, check
 from leantta.export.options import FileOptions, Precision
@@ -74,7 +75,10 @@ def convert(
     """
     output, asked = Path(output), gate_of(gate)
     fitting = output.with_name(f"{output.name}.fitting")
-    with replacing(output) as part:  # first, so that a bad place shows before the work is done
+    with (
+        _kept_until_done(fitting),
+        replacing(output) as part,
+    ):  # first, so that a bad place shows before the work is done
         if options.memory is not None and not asked.remembers:
             raise SettingError(f"the {asked.name} gate remembers nothing, so its file has no stream mode")
         if preprocessing is not None and mean is None and std is None:
@@ -122,7 +126,6 @@ def convert(
         )
         raw = seal(checked.graph, info)
         part.write_bytes(raw)
-    fitting.unlink(missing_ok=True)
     return Conversion(
         path=output,
         adapted=adapted.model,
@@ -141,6 +144,19 @@ def convert(
         in_float=quantized.in_float,
         operators=quantized.operators,
     )
+
+
+@contextmanager
+def _kept_until_done(fitting: Path) -> Iterator[None]:
+    """Remove the state of a fit when the file is there or was refused; a stop or a full disk leaves it."""
+    try:
+        yield
+    except StorageError:
+        raise
+    except LeanTTAError:
+        fitting.unlink(missing_ok=True)
+        raise
+    fitting.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, eq=False)
