@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 import onnxruntime as ort
+import torch
 from onnxruntime.quantization import (
     CalibrationDataReader,
     CalibrationMethod,
@@ -38,6 +39,7 @@ from leantta.graph.ir import Graph, write_graph
 from leantta.graph.run import run_graph
 from leantta.modalities.datasets import dataset_info
 from leantta.models.opening import pretrained
+from leantta.pixels import floats
 from leantta.progress import Bar
 from leantta.quantize.calibrate import Ranges, counted, decided, seen_ranges
 from leantta.quantize.choice import Images, Prepared, prepare
@@ -120,7 +122,7 @@ def scores_by_way(graph: Graph, images: Images, tested: Floats) -> Iterator[tupl
     auto: Prepared = prepare(graph, images, write, observer="auto", float_budget=0.05)
     int8 = write(auto.graph, auto.ranges, auto.left)
     yield "auto", run_graph(int8.graph, tested, [graph.outputs[0]])[0]
-    both = np.concatenate([np.asarray(images.fitting), np.asarray(images.choosing)])
+    both = np.concatenate([np.asarray(images.fitting), np.asarray(images.choosing)[:CHOOSING]])
     for name, method, count in (
         ("ONNX Runtime, min-max", CalibrationMethod.MinMax, len(both)),
         ("ONNX Runtime, percentile", CalibrationMethod.Percentile, SAMPLE),
@@ -143,7 +145,11 @@ def measure(data: Dataset) -> None:
         rest = np.setdiff1d(order, held)
         np.random.default_rng(fold).shuffle(rest)
         inputs, tested = (normalized(data.samples[which], info.mean, info.std) for which in (rest, held))
-        images = Images(inputs[CHOOSING:], inputs[:CHOOSING], source.input_range())
+        clean = torch.from_numpy(inputs[:CHOOSING])
+        known = source.disturbances()
+        assert known is not None  # they are images
+        choosing = torch.cat([clean, floats(known.copies(clean, seed=0).inputs)])  # as `leantta convert` does
+        images = Images(inputs[CHOOSING:], choosing.numpy(), source.input_range())
         wanted = run_graph(graph, tested, [graph.outputs[0]])[0]
         row: dict[str, Any] = {
             "fold": fold,

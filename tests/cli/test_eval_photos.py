@@ -115,6 +115,28 @@ def test_without_labels_it_tells_how_far_each_domain_is(model: str, run: Run, tm
     assert rows["dim"][1] == rows["usual"][1] == "20"
 
 
+def test_a_preprocessing_in_a_file_brings_its_statistics(model: str, run: Run, tmp_path: Path) -> None:
+    images(tmp_path / "photos", {".": 100}, count=60)
+    told = {"resize": [16, 16], "mean": [0.4, 0.5, 0.6], "std": [0.1, 0.2, 0.3]}
+    (tmp_path / "how.json").write_text(json.dumps(told))
+    asked = (
+        "eval",
+        model,
+        "--images",
+        "photos",
+        "--preprocess",
+        "how.json",
+        "--method",
+        "none,leantta:all:paper",
+    )
+    done = run(*asked)
+    assert done.returncode == 0, done.stderr
+    assert "Nobody said" not in done.stdout
+    record, *_ = (tmp_path / "results").glob("*-none-*")
+    kept = json.loads(record.read_text().splitlines()[0])["recipe"]["method_settings"]["preprocessing"]
+    assert (kept["mean"], kept["std"]) == (told["mean"], told["std"])
+
+
 def test_domains_have_a_table_of_their_own(model: str, run: Run, tmp_path: Path) -> None:
     images(
         tmp_path / "photos", {f"{d}/{c}": g for d in ("clean", "night") for c, g in (("0", 60), ("1", 200))}

@@ -105,7 +105,8 @@ def _asked(trial: "Trial", known: Preprocessing | None) -> Preprocessing | None:
     if how is None and trial.mean is None and trial.std is None:
         return None
     own = known or Preprocessing()
-    return replace(how or own, mean=trial.mean or own.mean, std=trial.std or own.std)
+    how = how or own
+    return replace(how, mean=trial.mean or how.mean or own.mean, std=trial.std or how.std or own.std)
 
 
 def sessions(files: dict[ModelFile, Contender]) -> list[Session]:
