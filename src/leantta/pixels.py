@@ -3,6 +3,7 @@
 Float images of 224 x 224 pixels take 0.6 MB each, four times their bytes, and fitting holds several copies.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -65,6 +66,19 @@ class Pixels:
 
 Inputs = Tensor | Pixels
 """A model's inputs: floats, or bytes that become floats."""
+
+
+VALUES_AT_ONCE = 350_000
+"""Values in a batch, at most: maps of large images are slow to allocate, and take much memory."""
+
+
+def at_once(inputs: Inputs, most: int) -> int:
+    """Return how many inputs to take in a batch, `most` if they are small.
+
+    >>> at_once(torch.zeros(6, 3, 224, 224), 64), at_once(torch.zeros(6, 3, 32, 32), 64)
+    (2, 64)
+    """
+    return max(1, min(most, VALUES_AT_ONCE // max(1, math.prod(inputs.shape[1:]))))
 
 
 def floats(inputs: Inputs) -> Tensor:

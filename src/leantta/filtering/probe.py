@@ -1,6 +1,5 @@
 """What a model shows while its filters are fitted: the features that layers see, and its scores."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -11,11 +10,10 @@ from torch import Tensor, nn
 from leantta import functional as F
 from leantta.decisions import joined, scores_of
 from leantta.errors import UnsupportedModelError
-from leantta.pixels import Inputs, floats
+from leantta.pixels import Inputs, at_once, floats
 
-MOST_AT_ONCE, VALUES_AT_ONCE = 16, 350_000
-"""Images in a batch, and values in them, at most. Large maps are slow to allocate: MobileNetV2 is half as
-fast with 64 images of 32 pixels, EfficientNet-Lite0 with 8 of 224."""
+MOST_AT_ONCE = 16
+"""Images in a batch, at most: MobileNetV2 is half as fast with 64 images of 32 pixels."""
 
 Hook = Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], None]
 
@@ -63,7 +61,7 @@ def in_batches(inputs: Inputs) -> Iterator[Tensor]:
     >>> [len(batch) for batch in in_batches(torch.zeros(6, 3, 224, 224))]
     [2, 2, 2]
     """
-    size = max(1, min(MOST_AT_ONCE, VALUES_AT_ONCE // max(1, math.prod(inputs.shape[1:]))))
+    size = at_once(inputs, MOST_AT_ONCE)
     for start in range(0, len(inputs), size):
         yield floats(inputs[start : start + size])
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from leantta import functional as F
 from leantta.decisions import joined, scores_of
 from leantta.errors import DataError, UnsupportedModelError
-from leantta.pixels import Inputs, Pixels, floats
+from leantta.pixels import Inputs, Pixels, at_once, floats
 from leantta.progress import Progress, silent
 from leantta.surgery.layers import BatchNorm, batchnorms, source_stats, unwrap
 
@@ -103,7 +103,9 @@ def _spread(norm: BatchNorm, squares: list[Tensor], count: int) -> F.Spread:
 
 def batches_of(images: Inputs | Iterable[Inputs]) -> list[Inputs]:
     """Return images in batches, such as are given or of a usual size."""
-    return list(images.split(AT_ONCE)) if isinstance(images, Tensor | Pixels) else list(images)
+    return (
+        list(images.split(at_once(images, AT_ONCE))) if isinstance(images, Tensor | Pixels) else list(images)
+    )
 
 
 def shifts(field: Mapping[str, F.Spread], source: Mapping[str, F.Spread]) -> dict[str, float]:
