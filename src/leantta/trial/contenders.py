@@ -1,6 +1,5 @@
 """What a trial needs before the first image is judged: opened models, parted images, fitted methods."""
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -232,11 +231,12 @@ def _telling(contender: Contender, told: Mapping[str, Any]) -> Contender:
 
 def _state_sha256(module: "nn.Module") -> str:
     """Return the hash of a model's weights, by which records of one tell it from another of the same name."""
-    digest = hashlib.sha256()
-    for name, value in module.state_dict().items():
-        digest.update(name.encode())
-        digest.update(value.detach().cpu().float().numpy().tobytes() if hasattr(value, "detach") else b"")
-    return digest.hexdigest()
+    from torch import Tensor
+
+    from leantta.digests import tensors_sha256
+
+    state = module.state_dict()
+    return tensors_sha256({name: value for name, value in state.items() if isinstance(value, Tensor)})
 
 
 def _scores(module: "nn.Module", example: "Tensor") -> int | None:
