@@ -6,6 +6,7 @@ Float images of 224 x 224 pixels take 0.6 MB each, four times their bytes, and f
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -72,7 +73,7 @@ VALUES_AT_ONCE = 350_000
 """Values in a batch, at most: maps of large images are slow to allocate, and take much memory."""
 
 
-def at_once(inputs: Inputs, most: int) -> int:
+def at_once(inputs: npt.NDArray[Any] | Inputs, most: int) -> int:
     """Return how many inputs to take in a batch, `most` if they are small.
 
     >>> at_once(torch.zeros(6, 3, 224, 224), 64), at_once(torch.zeros(6, 3, 32, 32), 64)

@@ -72,7 +72,7 @@ def test_batches_of_any_size_give_the_same_ranges(
 ) -> None:
     this = graph()
     whole = calibrate(this, inputs, observer)  # type: ignore[arg-type] # of the table
-    monkeypatch.setattr(module, "MEMORY_BYTES", 1)  # one at a time
+    monkeypatch.setattr(module, "AT_ONCE", 1)
     single = calibrate(this, inputs, observer)  # type: ignore[arg-type]
     for name, span in whole.spans.items():
         assert single.spans[name] == pytest.approx(span, rel=1e-4, abs=1e-4), name

@@ -11,12 +11,12 @@ from torch import Tensor, nn
 
 from leantta.errors import UnsupportedModelError
 from leantta.outputs import Head, named, role_of
-from leantta.pixels import Inputs, floats
+from leantta.pixels import Inputs, at_once, floats
 
 Floats = npt.NDArray[np.float32]
 
 AT_ONCE = 8
-"""How many inputs the model runs on in one call."""
+"""How many inputs the model runs on in one call, at most."""
 
 MOST_BYTES = 1 << 27
 """How much of its outputs is kept."""
@@ -40,7 +40,7 @@ def returned(model: nn.Module, inputs: Inputs, progress: Callable[[int], None] =
     parts: list[dict[str, Tensor]] = []
     held = done = 0
     with torch.inference_mode():
-        for batch in inputs.split(AT_ONCE):
+        for batch in inputs.split(at_once(inputs, AT_ONCE)):
             if held > MOST_BYTES:
                 break
             parts.append(named(model(floats(batch))))

@@ -172,7 +172,11 @@ def selftest_input(like: Array) -> Array:
     coarse = draw.standard_normal([-(-size // 4) for size in shape])
     for axis, size in enumerate(shape):
         coarse = np.repeat(coarse, 4, axis=axis).take(range(size), axis=axis)
-    values = like.mean(dtype=np.float64) + like.std(dtype=np.float64) * coarse[None]
+    middle = like.mean(dtype=np.float64)
+    deviation = np.sqrt(
+        np.mean([np.square(each - middle).mean() for each in like])
+    )  # one by one: they are many
+    values = middle + deviation * coarse[None]
     if like.dtype == np.uint8:
         values = np.clip(np.rint(values), 0, 255)
     return np.asarray(values, like.dtype)

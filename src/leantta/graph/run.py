@@ -9,11 +9,11 @@ import torch
 from leantta.errors import ArtifactError
 from leantta.graph.functions import called
 from leantta.graph.ir import Array, Graph, write_graph
-from leantta.pixels import Inputs, floats
+from leantta.pixels import Inputs, at_once, floats
 from leantta.progress import Progress, silent
 
 AT_ONCE = 8
-"""How many inputs run in one call."""
+"""How many inputs run in one call, at most."""
 
 
 def open_graph(graph: Graph) -> ort.InferenceSession:
@@ -24,6 +24,7 @@ def open_graph(graph: Graph) -> ort.InferenceSession:
     """
     options = ort.SessionOptions()
     options.log_severity_level = 3
+    options.execution_order = ort.ExecutionOrder.PRIORITY_BASED  # as listed: a map is read while it is there
     options.intra_op_num_threads = torch.get_num_threads()  # it takes all cores otherwise
     raw = write_graph(graph, "graph", called(graph.nodes, graph.constants)).SerializeToString()
     try:
@@ -45,8 +46,9 @@ def run_graph(
     return [np.concatenate(values) for values in zip(*parts, strict=True)]
 
 
-def batches(inputs: Array | Inputs, size: int) -> Iterator[tuple[int, Array]]:
-    """Yield the position of each batch with its values as the graph takes them."""
+def batches(inputs: Array | Inputs, most: int) -> Iterator[tuple[int, Array]]:
+    """Yield the position of each batch with its values as the graph takes them; few if they are large."""
+    size = at_once(inputs, most)
     for start in range(0, len(inputs), size):
         part = inputs[start : start + size]
         yield start, part if isinstance(part, np.ndarray) else floats(part).numpy()

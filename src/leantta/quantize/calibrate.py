@@ -1,6 +1,7 @@
 """Which values the tensors of a graph take on source images, seen by running the float32 graph itself."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from leantta.errors import DataError
 from leantta.graph.functions import is_norm
 from leantta.graph.ir import Array, Graph, Node, Tensor
-from leantta.graph.run import batches, open_graph
+from leantta.graph.run import AT_ONCE, batches, open_graph
 from leantta.pixels import Inputs
 from leantta.progress import Progress, silent
 from leantta.quantize.observers import BINS, Counts, Observer, ObserverName, observer_of
@@ -18,11 +19,8 @@ from leantta.quantize.params import Range
 
 Floats = npt.NDArray[np.float32]
 
-MEMORY_BYTES = 1 << 25
-"""How much the tensors of one batch may take while their values are counted."""
-
-BATCH_SIZE, SAMPLED = 8, 1 << 14
-"""Inputs at once while extremes are sought, and values of one map of one input that are counted."""
+SAMPLED = 1 << 14
+"""Values of one map of one input that are counted."""
 
 
 class ChannelRange(NamedTuple):
@@ -69,7 +67,7 @@ def seen_ranges(graph: Graph, inputs: Array | Inputs, *, progress: Progress = si
     session = open_graph(_reduced(graph, watched))
     spans: dict[str, Range] = dict.fromkeys(watched, (np.inf, -np.inf))
     channels: dict[str, ChannelRange] = {}
-    for done, batch in batches(inputs, BATCH_SIZE):
+    for done, batch in batches(inputs, AT_ONCE):
         values = iter(session.run(None, {graph.inputs[0]: batch}))
         for name in watched:
             low, high = (next(values), next(values)) if _is_map(graph, name) else (next(values),) * 2
@@ -90,18 +88,13 @@ def counted(
     graph: Graph, inputs: Array | Inputs, seen: Ranges, *, progress: Progress = silent
 ) -> dict[str, Counts]:
     """Return how often values of each tensor fall between its extremes, from a sample of each map."""
-    watched = [name for name in _watched(graph) if name not in graph.inputs]
-    session = open_graph(replace(graph, outputs=tuple(watched)))
+    watched = _watched(graph)
+    session = open_graph(_sampled(graph, watched))
     counts: dict[str, Counts] = {name: np.zeros(BINS, np.int64) for name in seen.spans}
-    for done, batch in batches(inputs, _batch_size(graph, watched)):
-        values = session.run(None, {graph.inputs[0]: batch})
-        for name, value in zip([graph.inputs[0], *watched], [batch, *values], strict=True):
-            if name not in counts:
-                continue
-            rows = value.reshape(len(batch), -1)
+    for done, batch in batches(inputs, AT_ONCE):
+        for name, value in zip(watched, session.run(None, {graph.inputs[0]: batch}), strict=True):
             low, high = _wide(seen.spans[name])
-            sampled = rows[:, :: max(1, rows.shape[1] // SAMPLED) | 1]
-            places = ((sampled.ravel() - low) * (BINS / (high - low))).astype(np.int64)
+            places = ((value.ravel() - low) * (BINS / (high - low))).astype(np.int64)
             counts[name] += np.bincount(places.clip(0, BINS - 1), minlength=BINS)
         progress(done + len(batch), len(inputs))
     return counts
@@ -118,27 +111,63 @@ def _is_map(graph: Graph, name: str) -> bool:
     return len(graph.tensors[name].shape or ()) > 2
 
 
+class _Seeing:
+    """A graph in which tensors are looked at as soon as they are made, so that few maps are held at once."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.constants, self.tensors = dict(graph.constants), dict(graph.tensors)
+        self.following: dict[str, list[Node]] = {}  # by the tensor of the graph that they look at
+        self.outputs: list[str] = []
+
+    def see(self, name: str, op: str, inputs: Sequence[str], made: str, **given: int) -> str:
+        """Add a node that looks at a tensor of the graph, and return what it makes."""
+        self.following.setdefault(name, []).append(Node(op, tuple(inputs), (made,), given, made))
+        self.tensors[made] = Tensor(self.graph.tensors[name].dtype, None)
+        return made
+
+    def whole(self) -> Graph:
+        """Return the graph with all that was added."""
+        nodes = [looking for name in self.graph.inputs for looking in self.following.get(name, [])]
+        for node in self.graph.nodes:
+            nodes += [node, *(looking for name in node.outputs for looking in self.following.get(name, []))]
+        return replace(
+            self.graph,
+            nodes=tuple(nodes),
+            constants=self.constants,
+            tensors=self.tensors,
+            outputs=tuple(self.outputs),
+        )
+
+
 def _reduced(graph: Graph, watched: Sequence[str]) -> Graph:
     """Return a graph that gives the extremes of each map per channel, and its sum, which nothing escapes."""
-    nodes, constants, tensors = list(graph.nodes), dict(graph.constants), dict(graph.tensors)
-    outputs: list[str] = []
+    seeing = _Seeing(graph)
     for name in watched:
         if not _is_map(graph, name):
-            if name in graph.inputs:
-                nodes.append(Node("Identity", (name,), (f"{name}/seen",), {}, f"{name}/seen"))
-                tensors[f"{name}/seen"] = tensors[name]
-            outputs.append(f"{name}/seen" if name in graph.inputs else name)
+            seeing.outputs.append(seeing.see(name, "Identity", [name], f"{name}/seen"))
             continue
-        shape = graph.tensors[name].shape
-        assert shape is not None  # of a map
-        axes = f"positions/{len(shape)}"
-        constants[axes] = np.arange(2, len(shape))
+        axes = f"positions/{graph.tensors[name].rank}"
+        seeing.constants[axes] = np.arange(2, graph.tensors[name].rank)
         for kind in ("Min", "Max", "Sum"):
-            made = f"{name}/{kind}"
-            nodes.append(Node(f"Reduce{kind}", (name, axes), (made,), {"keepdims": 0}, made))
-            tensors[made] = Tensor(np.dtype(np.float32), shape[:2])
-            outputs.append(made)
-    return replace(graph, nodes=tuple(nodes), constants=constants, tensors=tensors, outputs=tuple(outputs))
+            made = seeing.see(name, f"Reduce{kind}", [name, axes], f"{name}/{kind}", keepdims=0)
+            seeing.outputs.append(made)
+    return seeing.whole()
+
+
+def _sampled(graph: Graph, watched: Sequence[str]) -> Graph:
+    """Return a graph that gives some values of each tensor, evenly apart."""
+    seeing = _Seeing(graph)
+    for key, number in (("start", 0), ("end", np.iinfo(np.int64).max), ("axis", 1)):
+        seeing.constants[f"sample/{key}"] = np.array([number], np.int64)
+    for name in watched:
+        sizes = [size for size in (graph.tensors[name].shape or ())[1:] if isinstance(size, int)]
+        step = f"{name}/step"
+        seeing.constants[step] = np.array([max(1, math.prod(sizes) // SAMPLED) | 1], np.int64)
+        flat = seeing.see(name, "Flatten", [name], f"{name}/flat", axis=1)
+        parts = [flat, "sample/start", "sample/end", "sample/axis", step]
+        seeing.outputs.append(seeing.see(name, "Slice", parts, f"{name}/sampled"))
+    return seeing.whole()
 
 
 def _widened(known: ChannelRange | None, low: Floats, high: Floats) -> ChannelRange:
@@ -152,13 +181,6 @@ def _watched(graph: Graph) -> list[str]:
         name for node in graph.nodes for name in (node.outputs[:1] if is_norm(node) else node.outputs) if name
     ]
     return [name for name in [*graph.inputs, *outputs] if graph.tensors[name].dtype == np.float32]
-
-
-def _batch_size(graph: Graph, watched: Iterable[str]) -> int:
-    each = sum(
-        4 * int(np.prod([d for d in (graph.tensors[w].shape or ()) if isinstance(d, int)])) for w in watched
-    )
-    return max(1, min(32, MEMORY_BYTES // max(each, 1)))
 
 
 def _wide(span: Range) -> Range:

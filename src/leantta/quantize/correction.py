@@ -37,52 +37,62 @@ def layer_errors(
     beside = _beside(graph, spans)
     if not beside.outputs:
         return {}
-    session, total, done = open_graph(beside), np.zeros(len(beside.outputs), object), 0
+    session = open_graph(beside)
+    totals: dict[str, Floats] = dict.fromkeys(beside.outputs, np.zeros((), np.float32))
     for done, batch in batches(inputs, AT_ONCE):
-        values = session.run(None, {graph.inputs[0]: batch})
-        total = total + np.array([None, *values], object)[1:] * len(batch)  # an array of arrays
+        for name, value in zip(beside.outputs, session.run(None, {graph.inputs[0]: batch}), strict=True):
+            each = value if value.ndim < 2 else value.sum(axis=0, dtype=np.float64)
+            totals[name] = totals[name] + each * (len(batch) if name.endswith("/places") else 1)
         progress(done + len(batch), len(inputs))
-    means = dict(zip(beside.outputs, total / len(inputs), strict=True))
-    return {
-        name: _error(name, means, spans)
-        for name in (node.outputs[0] for node in graph.nodes)
-        if f"{name}/error/mean" in means
-    }
+    layers = (node.outputs[0] for node in graph.nodes)
+    return {name: _error(name, totals, spans) for name in layers if f"{name}/places" in totals}
 
 
-def _error(name: str, means: Mapping[str, Floats], spans: Mapping[str, Range]) -> LayerError:
-    mean, square = means[f"{name}/error/mean"], means[f"{name}/error/square"]
-    signal = float((means[f"{name}/square"] - means[f"{name}/mean"] ** 2).sum())
+def _error(name: str, totals: Mapping[str, Floats], spans: Mapping[str, Range]) -> LayerError:
+    count = float(totals[f"{name}/places"].item())
+    mean, square = totals[f"{name}/error/sum"] / count, totals[f"{name}/error/squares"] / count
+    signal = float((totals[f"{name}/squares"] / count - (totals[f"{name}/sum"] / count) ** 2).sum())
     low, high = spans[name]
     rounding = len(mean) * ((high - low) / LEVELS) ** 2 / 12
-    return LayerError(mean, float((square - mean**2).sum() + rounding) / max(signal, 1e-20))
+    return LayerError(
+        mean.astype(np.float32), float((square - mean**2).sum() + rounding) / max(signal, 1e-20)
+    )
 
 
 def _beside(graph: Graph, spans: Mapping[str, Range]) -> Graph:
-    """Return the graph with the error of each layer beside its output, and means of all."""
-    nodes, constants, tensors = list(graph.nodes), dict(graph.constants), dict(graph.tensors)
+    """Return the graph with the error of each layer beside its output, and sums and squares of both.
+
+    Also how many places a channel has: no map of squares is made, and none is kept.
+    """
+    nodes, constants, tensors = list[Node](), dict(graph.constants), dict(graph.tensors)
     outputs: list[str] = []
     for node in graph.nodes:
+        nodes.append(node)
         error = weight_error(graph, node, spans)
         if error is None:
             continue
         out, shape = node.outputs[0], graph.tensors[node.outputs[0]].shape
         assert shape is not None  # a layer's
-        constants.setdefault(f"axes_{len(shape)}", np.array([0, *range(2, len(shape))]))
+        constants.setdefault(
+            f"axes_{len(shape)}", np.arange(2, len(shape)) if len(shape) > 2 else np.zeros(1, np.int64)
+        )
         constants[f"{out}/dW"] = error
         nodes.append(
             replace(
                 node, inputs=(node.inputs[0], f"{out}/dW"), outputs=(f"{out}/error",), name=f"{out}/error"
             )
         )
+        nodes.append(Node("Shape", (out,), (f"{out}/shape",), {"start": 2}, f"{out}/shape"))
+        nodes.append(
+            Node("ReduceProd", (f"{out}/shape",), (f"{out}/places",), {"keepdims": 0}, f"{out}/places")
+        )
+        tensors[f"{out}/places"] = Tensor(np.dtype(np.int64), ())
+        outputs.append(f"{out}/places")
         for value in (out, f"{out}/error"):
-            nodes.append(Node("Mul", (value, value), (f"{value}/squared",), {}, f"{value}/squared"))
-            for source, mean in ((value, f"{value}/mean"), (f"{value}/squared", f"{value}/square")):
-                nodes.append(
-                    Node("ReduceMean", (source, f"axes_{len(shape)}"), (mean,), {"keepdims": 0}, mean)
-                )
-                tensors[mean] = Tensor(np.dtype(np.float32), (shape[1],))
-                outputs.append(mean)
+            for op, made in (("ReduceSum", f"{value}/sum"), ("ReduceSumSquare", f"{value}/squares")):
+                nodes.append(Node(op, (value, f"axes_{len(shape)}"), (made,), {"keepdims": 0}, made))
+                tensors[made] = Tensor(np.dtype(np.float32), (shape[1],))
+                outputs.append(made)
     return replace(graph, nodes=tuple(nodes), constants=constants, tensors=tensors, outputs=tuple(outputs))
 
 
