@@ -81,3 +81,11 @@ def test_guessing_is_warned_of() -> None:
     assert "normalisation" in str(warning(compared((0.1, 0.1), (0.1, 0.1), classes=10)))
     assert warning(compared((0.3, 0.1), (0.1, 0.1), classes=10)) is None
     assert warning(compared((0.1, 0.1), (0.1, 0.1), classes=10, agreement=True)) is None
+
+
+def test_a_gain_on_clean_images_is_warned_of() -> None:
+    """As with a wrong mean: adapting repairs what should not be there."""
+    said = str(warning(compared((0.7, 0.5), (0.74, 0.6), (0.71, 0.6), classes=10)))
+    assert "row 1 gains +4.0" in said
+    assert "normalisation" in said
+    assert warning(compared((0.7, 0.5), (0.7, 0.6), classes=10)) is None

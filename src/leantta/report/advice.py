@@ -215,18 +215,35 @@ def _phrase(part: Part) -> str:
     return {"clean": "clean images", "corrupted": "corrupted images"}.get(part.title, f"images {part.title}")
 
 
+LOOK_AT = (
+    "Look at the normalisation (--mean, --std), the size (--resize, --crop) and the order of the classes "
+    "(--classes)."
+)
+
+
 def warning(compared: Comparison) -> str | None:
-    """Return what looks wrong with how the model is used: decisions no better than guesses."""
-    if compared.agreement or compared.classes is None or compared.of_values:
+    """Return what looks wrong with how the model is used.
+
+    Its decisions are no better than guesses, or adapting helps where nothing should have to be repaired.
+    """
+    if compared.agreement or compared.of_values:
         return None
-    level = compared.level(compared.rows[0], compared.cost or compared.gain)
-    chance = 1 / max(compared.classes, 2)
-    if level is None or level.low > 1.5 * chance:
+    first, clean = compared.rows[0], compared.cost
+    level = compared.level(first, clean or compared.gain)
+    if compared.classes is not None and level and level.low <= 1.5 / max(compared.classes, 2):
+        return (
+            f"{first.title} is right on {100 * level.value:.1f} % of the images, about as guessing would be. "
+            f"{LOOK_AT}"
+        )
+    if clean is None or clean == compared.gain:
+        return None
+    repaired = max(compared.rows[1:], key=lambda row: compared.difference(row, clean).low, default=first)
+    if repaired is first or compared.difference(repaired, clean).low <= 0:
         return None
     return (
-        f"{compared.rows[0].title} is right on {100 * level.value:.1f} % of the images, about as guessing "
-        "would be. Look at the normalisation (--mean, --std), the size (--resize, --crop) and the order of "
-        "the classes (--classes)."
+        f"{repaired.title} gains {compared.points(compared.difference(repaired, clean))} points on "
+        f"{_phrase(clean)}, where there should be nothing to repair: the model may not be given its images "
+        f"as in training. {LOOK_AT}"
     )
 
 
