@@ -82,10 +82,13 @@ def test_processes_share_the_work_and_keep_to_a_group(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_held_by_one_at_a_time(tmp_path: Path) -> None:
-    where = setting(tmp_path)
-    with only_one(where.folder), pytest.raises(StorageError, match="another `leantta reproduce` is at work"):
-        run_jobs([job("a")], where, workers=1)
-    assert run_jobs([job("a")], where, workers=1) == []
+    folder = setting(tmp_path).folder
+    with only_one(folder) as held:
+        assert held or sys.platform == "win32"
+        with pytest.raises(StorageError, match="another `leantta reproduce` is at work"), only_one(folder):
+            pass
+    with only_one(folder):
+        pass
     (tmp_path / "file").touch()
     with pytest.raises(StorageError, match="cannot make"), only_one(tmp_path / "file" / "records"):
         pass
@@ -94,7 +97,7 @@ def test_a_folder_is_held_by_one_at_a_time(tmp_path: Path) -> None:
 def test_what_was_left_half_written_long_ago_is_removed(tmp_path: Path) -> None:
     where = setting(tmp_path)
     old, new = where.folder / ".old.json.abc.part", where.folder / ".new.json.abc.part"
-    where.folder.mkdir(parents=True)
+
     for part in (old, new):
         part.touch()
     os.utime(old, (0, time.time() - STALE_SECONDS - 60))

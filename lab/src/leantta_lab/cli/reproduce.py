@@ -72,6 +72,11 @@ def _named_paths(
     "-o", "--output", type=click.Path(path_type=Path), help="Folder for Markdown, SVG and PDF files."
 )
 @click.option("--list", "as_list", is_flag=True, help="List the targets, what is done and what is left.")
+@click.option(
+    "--pack",
+    is_flag=True,
+    help="Run nothing; move finished records into one file for each target, as each run does at its end.",
+)
 @click.option("--show", is_flag=True, help="Run nothing; show what the records hold.")
 @click.pass_context
 def reproduce(
@@ -87,13 +92,16 @@ def reproduce(
     jobs: int | None,
     output: Path | None,
     as_list: bool,
+    pack: bool,
     show: bool,
 ) -> None:
     """Make tables and figures of the paper anew: ours beside the paper's values.
 
     TARGET is a name of --list, or all. The work is shared among processes and can be stopped at any moment:
     the same command goes on where it was, and repeats nothing that is finished. What lacks its images or its
-    weights is left out, and named.
+    weights is left out, and named. Records grow as files of their own; at the end, those that are finished
+    move into one compressed file for each target, TARGET.records.tar.xz, which `leantta report` reads and
+    `tar xf` unpacks.
 
     \b
     Examples:
@@ -125,6 +133,10 @@ def reproduce(
     )
     if as_list:
         click.echo(asked.listed(request).text())
+        return
+    if pack:
+        moved, left = asked.pack(request)
+        click.echo(f"{moved} records packed; {left} finished ones stay files: no target asks for them")
         return
     if show:
         outcome = asked.Outcome(asked.pages(request), [])

@@ -7,10 +7,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple, get_args
 
-from leantta.errors import MissingFileError, SettingError
-from leantta.files import replacing
+from leantta.errors import MissingFileError, SettingError, StorageError
+from leantta.files import existing, replacing
 from leantta.tables import Table
-from leantta_lab.reproduce.runner import Failure, Watch, run_jobs
+from leantta_lab.reproduce.packing import Packed, pack_finished
+from leantta_lab.reproduce.runner import Failure, Watch, only_one, run_jobs
 from leantta_lab.reproduce.schedule import duration, remaining, unfinished
 from leantta_lab.reproduce.target import Job, Page, Scale, Setting, Target
 
@@ -74,8 +75,28 @@ def reproduce(request: Request, watch: Watch) -> Outcome:
             f"no job of {', '.join(request.targets)} is called {' or '.join(map(repr, request.only))}; "
             f"one of the {len(possible)} is {possible[0].name!r}"
         )
-    failures = run_jobs(jobs, request.setting, workers=request.workers, watch=watch)
+    with only_one(request.setting.folder) as held:
+        failures = run_jobs(jobs, request.setting, workers=request.workers, watch=watch)
+        if held:  # else another process might pack, too, and one would lose what the other added
+            pack_finished(request.targets, request.setting)
     return Outcome(pages(request), failures)
+
+
+def pack(request: Request) -> Packed:
+    """Move the finished records of the targets into their packs; nothing is run.
+
+    Raises:
+        MissingFileError: there is no folder of records.
+        StorageError: the packs cannot be written, another process is at work there, or there are no locks.
+        RecordError: a pack is damaged.
+    """
+    folder = existing(request.setting.folder, "records", "Give --records, and --full if they are.")
+    with only_one(folder) as held:
+        if not held:
+            raise StorageError(
+                f"{folder} is on a disk without locks: copy it to another one to pack it there."
+            )
+        return pack_finished(request.targets, request.setting)
 
 
 def wanted(name: str, patterns: Sequence[str]) -> bool:

@@ -43,35 +43,35 @@ def run_jobs(
 ) -> list[Failure]:
     """Do what is not done yet, and return what failed; `watch` is told how far it is.
 
-    It may be stopped at any moment, even by kill -9: what is finished is not done again.
+    It may be stopped at any moment, even by kill -9: what is finished is not done again. The caller holds the
+    folder of records (`only_one`).
 
     Raises:
-        StorageError: the folder of records cannot be written, or another process is at work in it.
+        StorageError: the folder of records cannot be written.
     """
-    with only_one(setting.folder):
-        for folder in (setting.folder, setting.work):
-            _remove_stale(folder)
-        waiting = unfinished(jobs, setting)
-        total = len({job.name for job in (*jobs, *waiting)})
-        if not waiting:
-            watch(Status(done=total, total=total, remaining_seconds=0.0, active=()))
-            return []
-        crew = _Crew(waiting, setting, min(workers, len(waiting)), total, watch)
-        provenance, began = provenance_now(), time.monotonic()
-        try:
-            crew.work()
-        finally:
-            crew.dismiss()
-        entry = {
-            **asdict(provenance),
-            "ended": time_now(),
-            "seconds": round(time.monotonic() - began, 1),
-            "processes": crew.count,
-            "jobs": len(crew.times),
-            "failed": len(crew.failures),
-        }
-        write_json({"runs": [*run_times(setting.folder), entry]}, setting.folder / RUN_TIMES)
-        return crew.failures
+    for folder in (setting.folder, setting.work):
+        _remove_stale(folder)
+    waiting = unfinished(jobs, setting)
+    total = len({job.name for job in (*jobs, *waiting)})
+    if not waiting:
+        watch(Status(done=total, total=total, remaining_seconds=0.0, active=()))
+        return []
+    crew = _Crew(waiting, setting, min(workers, len(waiting)), total, watch)
+    provenance, began = provenance_now(), time.monotonic()
+    try:
+        crew.work()
+    finally:
+        crew.dismiss()
+    entry = {
+        **asdict(provenance),
+        "ended": time_now(),
+        "seconds": round(time.monotonic() - began, 1),
+        "processes": crew.count,
+        "jobs": len(crew.times),
+        "failed": len(crew.failures),
+    }
+    write_json({"runs": [*run_times(setting.folder), entry]}, setting.folder / RUN_TIMES)
+    return crew.failures
 
 
 def run_times(folder: Path) -> list[dict[str, Any]]:
@@ -90,10 +90,10 @@ def run_times(folder: Path) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def only_one(folder: Path) -> Iterator[None]:
+def only_one(folder: Path) -> Iterator[bool]:
     """Hold the folder, which is made if need be; it is free again when the process ends, however it ends.
 
-    Where the system or the disk has no locks, nothing is held.
+    Where the system or the disk has no locks, nothing is held, and the value is false.
 
     Raises:
         StorageError: another process holds it, or it cannot be made.
@@ -105,10 +105,11 @@ def only_one(folder: Path) -> Iterator[None]:
     try:
         import fcntl
     except ModuleNotFoundError:  # Windows
-        yield
+        yield False
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
+        held = True
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as e:
@@ -116,8 +117,8 @@ def only_one(folder: Path) -> Iterator[None]:
                 f"another `leantta reproduce` is at work in {folder}. Wait for it, or give another --records."
             ) from e
         except OSError:  # a network disk without locks
-            pass
-        yield
+            held = False
+        yield held
     finally:
         os.close(handle)
 

@@ -3,10 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from leantta.plotting import Picture
 from leantta.tables import Table, render
+
+if TYPE_CHECKING:
+    from leantta_lab.reproduce.run_record import Run
 
 Scale = Literal["quick", "full"]
 
@@ -86,3 +89,4 @@ class Target:
     jobs: Callable[[Setting], list[Job]]
     page: Callable[[Setting], Page]  # from the files that are there; a cell without one shows that it lacks
     summary: str  # one line for --help
+    runs: "Callable[[Setting], Sequence[Run]]" = lambda _: ()  # whose records are kept in its pack
