@@ -230,6 +230,21 @@ def test_wrong_words_are_explained(run: Run, words: list[str], message: str) -> 
     assert "Traceback" not in done.stderr
 
 
+def test_without_ray_the_line_that_installs_it_is_said(tmp_path: Path, sample: Path) -> None:
+    words = ["reproduce", "table-clean", "--images", f"cifar10={sample}", "--ray", "local"]
+    code = (
+        "import sys\n"
+        "sys.modules['ray'] = None\n"
+        f"sys.argv = ['leantta', *{words}]\n"
+        "from leantta.cli.main import main\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.strip().endswith("pip install 'leantta[ray]'")
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
 def test_the_command_starts_and_shows_records_without_torch(tmp_path: Path) -> None:
     code = (
         "import sys\n"

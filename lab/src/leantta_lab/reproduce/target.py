@@ -45,6 +45,7 @@ class Job:
     seconds: float  # guess on one core, to begin with the longest and to tell the remaining time
     needs: tuple["Job", ...] = ()  # jobs whose files it reads
     alone: bool = False  # it measures time, so no other job may run beside it
+    leaves: Callable[["Setting"], Path] | None = None  # picklable; the file that jobs which need it read
     group: str = ""  # jobs of a group load the same things: a process that has run one takes the next
 
 
