@@ -13,6 +13,7 @@ import pytest
 
 import results_page
 from leantta.disturbances.sound import SOUND_SHIFTS
+from leantta.evaluate.lookup import places
 from leantta.evaluate.metrics import weighted_f1
 from leantta.evaluate.record import Record
 from leantta.measure.record import read_bench
@@ -70,7 +71,7 @@ def full_records(model: str, dataset: str, stream: str, method: str) -> list[Rec
     """Of all seeds that there are."""
     name = re.sub("[:=]", "_", method)
     folder = CHECKOUT / "results" / "reproduce" / "full"
-    found = load_records([*folder.glob(f"{model}-{dataset}-{stream}-{name}-seed*.jsonl")])
+    found = load_records([folder], f"{model}-{dataset}-{stream}-{name}-seed*.jsonl")
     assert {record.method for record in found} == {method}
     return found
 
@@ -79,7 +80,7 @@ def is_run(model: str, dataset: str, stream: str, method: str) -> bool:
     """Tell whether there are full records; those of the newest rows are made network by network."""
     name = re.sub("[:=]", "_", method)
     folder = CHECKOUT / "results" / "reproduce" / "full"
-    return any(folder.glob(f"{model}-{dataset}-{stream}-{name}-seed*.jsonl"))
+    return bool(places(folder, f"{model}-{dataset}-{stream}-{name}-seed*.jsonl"))
 
 
 def accuracy(model: str, dataset: str, stream: str, method: str) -> float:

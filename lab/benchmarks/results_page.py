@@ -48,7 +48,7 @@ def accuracy(model: str, methods: Sequence[str]) -> str:
     records = [
         record
         for stream in ("clean", "abrupt")
-        for record in load_records([*(RECORDS / "full").glob(f"{model}-cifar10-{stream}-*.jsonl")])
+        for record in load_records([RECORDS / "full"], f"{model}-cifar10-{stream}-*.jsonl")
     ]
     chosen = [
         record

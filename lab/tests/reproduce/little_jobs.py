@@ -12,7 +12,9 @@ from leantta_lab.reproduce.target import Job, Setting
 
 
 def setting(folder: Path) -> Setting:
-    return Setting(scale="quick", images={}, records=folder / "records", work=folder / "work")
+    where = Setting(scale="quick", images={}, records=folder / "records", work=folder / "work")
+    where.folder.mkdir(parents=True, exist_ok=True)  # `only_one` does it before jobs run
+    return where
 
 
 def job(name: str, *needs: Job, seconds: float = 1.0, alone: bool = False, group: str = "") -> Job:

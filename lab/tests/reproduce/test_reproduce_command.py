@@ -17,6 +17,7 @@ import pytest
 if TYPE_CHECKING:  # at run time another folder's conftest may be the one that is loaded
     from running import Done, Run
 
+from leantta.evaluate.packs import SUFFIX, read_pack
 from leantta.plotting import Picture, digest_in, digest_of
 from leantta.tables import Table
 from leantta_lab.reproduce.target import Page, Target
@@ -46,11 +47,14 @@ def page(setting):
     values = [cell(accuracy(answers(setting, column, NONE)), 50.0) for column in COLUMNS]
     return Page(parts=(Table(("run", "accuracy"), tuple(("a", value) for value in values)),))
 
+def runs(setting):
+    return [run for column in COLUMNS for run in column.runs(setting, NONE)]
+
 def jobs(setting):
-    return [accuracy_job(*column.runs(setting, NONE)) for column in COLUMNS]
+    return [accuracy_job(run) for run in runs(setting)]
 
 if __name__ == "__main__":
-    small = Target(title="A small table", summary="small", jobs=jobs, page=page)
+    small = Target(title="A small table", summary="small", jobs=jobs, page=page, runs=runs)
     targets.TARGETS = {"small": small}
     main()
 """
@@ -92,21 +96,27 @@ def test_killed_half_way_it_goes_on_and_repeats_nothing(tmp_path: Path, sample: 
     second = start(tmp_path, sample)
     output, errors = second.communicate()
     assert second.returncode == 0, errors
-    after = finished(tmp_path)
+    pack = tmp_path / "results" / "reproduce" / "quick" / f"small{SUFFIX}"
+    after = read_pack(pack)
     assert len(after) == 3
-    assert before.items() <= after.items()
-    for path in after:
-        header = json.loads(path.read_text().splitlines()[0])
+    assert {path.name: raw for path, (_, raw) in before.items()}.items() <= after.items()
+    for raw in after.values():
+        header = json.loads(raw.splitlines()[0])
         assert (header["recipe"]["threads"], header["recipe"]["model"]) == (1, "resnet18")
     title, _, header, *rows = output.splitlines()
     assert (title, header.split()) == ("A small table", ["run", "accuracy"])
     assert [row.endswith("(50.0)") for row in rows[:3]] == [True] * 3
     assert f"{len(before)} of 3 jobs, about" in errors
     assert "3 of 3 jobs" in errors.splitlines()[-1]
+    packed = pack.read_bytes()
+
+    third = start(tmp_path, sample)
+    assert third.communicate()[0] == output
+    assert pack.read_bytes() == packed  # nothing was made again
     assert (tmp_path / "pages" / "small.md").read_text().startswith("# A small table\n\n| run")
     assert {path.suffix for path in tmp_path.rglob("*") if path.is_file()} == {
         ".json",  # how long it took
-        ".jsonl",
+        ".xz",
         ".md",
         ".py",
     }
@@ -218,6 +228,21 @@ def test_wrong_words_are_explained(run: Run, words: list[str], message: str) -> 
     assert done.returncode in (1, 2)
     assert message in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
+
+
+def test_without_ray_the_line_that_installs_it_is_said(tmp_path: Path, sample: Path) -> None:
+    words = ["reproduce", "table-clean", "--images", f"cifar10={sample}", "--ray", "local"]
+    code = (
+        "import sys\n"
+        "sys.modules['ray'] = None\n"
+        f"sys.argv = ['leantta', *{words}]\n"
+        "from leantta.cli.main import main\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.strip().endswith("pip install 'leantta[ray]'")
+    assert len(done.stderr.strip().splitlines()) == 1
 
 
 def test_the_command_starts_and_shows_records_without_torch(tmp_path: Path) -> None:

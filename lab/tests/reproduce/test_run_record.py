@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from leantta.evaluate.lookup import Place
 from leantta.methods.parse import parse_method
 from leantta.progress import silent
 from leantta.surgery.adaptation import Adaptation
@@ -90,7 +91,7 @@ def test_the_newest_of_several_records_counts(setting: Setting) -> None:
     newer = write(
         run, setting, 9, weights_sha256=_sha256(), method_settings={"artifact_sha256": "made after"}
     )
-    assert find_record(run, setting) == newer
+    assert find_record(run, setting) == Place(newer)
 
 
 def test_images_at_hand_must_be_those_of_the_record(setting: Setting, sample: Path) -> None:
@@ -104,9 +105,9 @@ def test_images_at_hand_must_be_those_of_the_record(setting: Setting, sample: Pa
     assert job.done(here)
     found = find_record(run, here)
     assert found is not None
-    stamp = found.stat().st_mtime_ns
+    stamp = found.path.stat().st_mtime_ns
     job.run(here, silent)
-    assert found.stat().st_mtime_ns == stamp
+    assert found.path.stat().st_mtime_ns == stamp
 
 
 def test_a_job_may_have_several_runs_and_tells_their_progress_as_one(setting: Setting, sample: Path) -> None:

@@ -10,7 +10,7 @@ from reproduce.little_jobs import job, setting
 
 def test_what_is_needed_comes_first_and_only_if_somebody_needs_it(tmp_path: Path) -> None:
     where = setting(tmp_path)
-    where.folder.mkdir(parents=True)
+
     made = job("file")
     first, second, other = job("a", made), job("b", made), job("c", job("unneeded"))
     (where.folder / "c").touch()

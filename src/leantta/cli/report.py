@@ -29,7 +29,7 @@ def report(
     markdown: bool,
     as_json: bool,
 ) -> None:
-    """Print tables made from RECORDS: files that `leantta eval` wrote, or folders of them.
+    """Print tables made from RECORDS: files that `leantta eval` wrote, packs of them, or folders.
 
     Of the log of a `leantta watch` it writes one page with everything inside: shift and labels over time, the
     alarms, and the most shifted inputs as pictures.
@@ -40,6 +40,7 @@ def report(
     Examples:
       leantta report results/
       leantta report results/resnet18-*.jsonl --families
+      leantta report results/reproduce/full/table-clean.records.tar.xz
       leantta report results/ --markdown > table.md
       leantta report watch.jsonl --examples odd/ -o watch.html
     """

@@ -10,7 +10,19 @@ from types import TracebackType
 import numpy as np
 
 from leantta.errors import RecordError, StorageError
-from leantta.evaluate.record import SCHEMA, Chunk, Header, Record, RunSettings, joined, recipe_of, scan
+from leantta.evaluate.packs import pack_of, read_pack
+from leantta.evaluate.record import (
+    SCHEMA,
+    Chunk,
+    Content,
+    Header,
+    Record,
+    RunSettings,
+    joined,
+    parse,
+    recipe_of,
+    scan,
+)
 from leantta.files import replacing
 from leantta.records.provenance import Provenance, provenance_now, time_now
 from leantta.streams.stream import Stream
@@ -29,7 +41,8 @@ def header_of(settings: RunSettings, stream: Stream, batch_size: int) -> Header:
 class Journal:
     """A record in the making: in memory, and in a file if there is a path.
 
-    A file of the same recipe is gone on with if `resume`, else begun anew; a finished one is left alone.
+    A file of the same recipe is gone on with if `resume`, else begun anew; a finished one is left alone, also
+    in a pack.
     """
 
     def __init__(self, header: Header, path: Path | None, *, resume: bool) -> None:
@@ -101,9 +114,11 @@ class Journal:
 
     def _take_over(self, path: Path, *, resume: bool) -> int:
         """Take over what a file of this recipe holds; return where to go on in it, 0 for the beginning."""
-        if not path.exists() or (path.is_file() and path.stat().st_size == 0):
-            return 0
-        content = scan(path)
+        content = _packed(path) if not path.exists() else None
+        if content is None:
+            if not path.exists() or (path.is_file() and path.stat().st_size == 0):
+                return 0
+            content = scan(path)
         if content.header.recipe_sha256 != self.header.recipe_sha256:
             raise RecordError(
                 f"{path} is the record of another run: {_difference(content.header, self.header)}. "
@@ -125,6 +140,13 @@ class Journal:
                 f"cannot write {self.path}: {e.strerror or e}. Free some space and run again: "
                 f"{self.done} of {self.header.inputs} inputs are kept."
             ) from e
+
+
+def _packed(path: Path) -> Content | None:
+    """Return the finished record that was moved from here into a pack; None if there is none."""
+    pack = pack_of(path)
+    content = None if pack is None else parse(read_pack(pack)[path.name], f"{path.name} in {pack}")
+    return content if content is not None and content.finished is not None else None
 
 
 def _difference(there: Header, here: Header) -> str:

@@ -156,7 +156,16 @@ def read_record(path: Path) -> Record:
         MissingFileError: there is nothing at `path`.
         RecordError: it is no record, or it is damaged.
     """
-    content = scan(path)
+    return parse_record(_raw(path), path)
+
+
+def parse_record(raw: bytes, where: Path | str) -> Record:
+    """Return the record that a file holds; errors say that it is `where`.
+
+    Raises:
+        RecordError: it is no record, or it is damaged.
+    """
+    content = parse(raw, where)
     return joined(content.header, content.chunks, content.finished)
 
 
@@ -167,9 +176,21 @@ def scan(path: Path) -> Content:
         MissingFileError: there is nothing at `path`.
         RecordError: it is no record, or it is damaged.
     """
+    return parse(_raw(path), path)
+
+
+def _raw(path: Path) -> bytes:
     if existing(path, "record").is_dir():
         raise RecordError(f"{path} is a folder, not a record. Name a file in it.")
-    raw = path.read_bytes()
+    return path.read_bytes()
+
+
+def parse(raw: bytes, path: Path | str) -> Content:
+    """Return what the bytes of a record file hold, checked line by line; errors say that it is at `path`.
+
+    Raises:
+        RecordError: it is no record, or it is damaged.
+    """
     end = raw.rfind(b"\n") + 1
     lines = raw[:end].split(b"\n")[:-1]
     header = _header(path, _parsed(path, 1, lines[0]) if lines else None)
@@ -195,11 +216,11 @@ def scan(path: Path) -> Content:
     return Content(header, chunks, finished, end)
 
 
-def _damaged(path: Path, number: int, why: str) -> RecordError:
+def _damaged(path: Path | str, number: int, why: str) -> RecordError:
     return RecordError(f"{path}, line {number}, is damaged: {why}. Remove the file and run again.")
 
 
-def _parsed(path: Path, number: int, line: bytes) -> object:
+def _parsed(path: Path | str, number: int, line: bytes) -> object:
     try:
         value: object = json.loads(line)
     except ValueError as e:
@@ -209,7 +230,7 @@ def _parsed(path: Path, number: int, line: bytes) -> object:
     return value
 
 
-def _header(path: Path, value: object) -> Header:
+def _header(path: Path | str, value: object) -> Header:
     if not isinstance(value, dict) or "record" not in value:
         raise RecordError(f"{path} is not a record of leantta. Name another file.")
     if value["record"] != SCHEMA:
@@ -237,7 +258,7 @@ def _header(path: Path, value: object) -> Header:
     return header
 
 
-def _chunk(path: Path, number: int, value: Mapping[str, Any], header: Header) -> Chunk:
+def _chunk(path: Path | str, number: int, value: Mapping[str, Any], header: Header) -> Chunk:
     start = value.get("start")
     labels, predictions, domain = (_integers(value.get(key)) for key in ("labels", "predictions", "domain"))
     if type(start) is not int or not len(labels) or not len(labels) == len(predictions) == len(domain):

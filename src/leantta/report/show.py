@@ -3,10 +3,13 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from leantta.disturbances.corruptions.names import FAMILIES
 from leantta.errors import RecordError
+from leantta.evaluate.lookup import Place, places
+from leantta.evaluate.packs import SUFFIX, is_pack, names_in
 from leantta.evaluate.record import Record, read_record
 from leantta.files import existing
 from leantta.report.families import families
@@ -29,24 +32,32 @@ def show(records: Sequence[Record], *, by_family: bool, markdown: bool = False, 
     return "\n\n".join(table.markdown() if markdown else table.text() for table in tables)
 
 
-def load_records(paths: Sequence[Path]) -> list[Record]:
-    """Return the records that the paths mean; a folder means all of its `.jsonl` files.
+def load_records(paths: Sequence[Path], names: str = "*.jsonl") -> list[Record]:
+    """Return the records that the paths mean: a file, a pack of them, or all of both in a folder.
 
-    Those of a folder come in the order of their start, no adaptation first: the others are compared to it.
+    Those of a pack and of a folder are the ones whose names fit. They come in the order of their start, no
+    adaptation first: the others are compared to it.
 
     Raises:
         MissingFileError: there is nothing at a path.
-        RecordError: a folder has no records, or a file is none.
+        RecordError: a folder or pack has no such records, or a file is none.
     """
     loaded: list[Record] = []
     for path in paths:
-        if not existing(path, "record").is_dir():
+        if existing(path, "record").is_dir():
+            inside = places(path, names)
+            if not inside:
+                raise RecordError(
+                    f"the folder {path} has no records ({names}, *{SUFFIX}). `leantta eval` writes them."
+                )
+        elif is_pack(path):
+            inside = [Place(path, name) for name in sorted(names_in(path)) if fnmatchcase(name, names)]
+            if not inside:
+                raise RecordError(f"the pack {path} has no records {names}.")
+        else:
             loaded.append(read_record(path))
             continue
-        inside = [read_record(file) for file in sorted(path.glob("*.jsonl"))]
-        if not inside:
-            raise RecordError(f"the folder {path} has no records (*.jsonl). `leantta eval` writes them.")
-        loaded += sorted(inside, key=_order)
+        loaded += sorted((place.record() for place in inside), key=_order)
     return loaded
 
 

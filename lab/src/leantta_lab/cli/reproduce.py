@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from leantta_lab.reproduce.runner import Failure
+    from leantta_lab.reproduce.crew import Failure
     from leantta_lab.reproduce.target import Page
 
 
@@ -67,11 +67,24 @@ def _named_paths(
     metavar="PATTERN",
     help="Do the jobs of these names alone, e.g. 'resnet18 * seed 0'; the progress shows the names.",
 )
+@click.option(
+    "--ray",
+    is_flag=False,
+    flag_value="",
+    metavar="[ADDRESS]",
+    help="Give the jobs to a Ray cluster instead of processes of this machine: that at HOST:PORT, or,\n"
+    "without an address, that of this machine, which is started if there is none. pip install 'leantta[ray]'",
+)
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes at a time.  [default: one per core]")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Folder for Markdown, SVG and PDF files."
 )
 @click.option("--list", "as_list", is_flag=True, help="List the targets, what is done and what is left.")
+@click.option(
+    "--pack",
+    is_flag=True,
+    help="Run nothing; move finished records into one file for each target, as each run does at its end.",
+)
 @click.option("--show", is_flag=True, help="Run nothing; show what the records hold.")
 @click.pass_context
 def reproduce(
@@ -84,16 +97,20 @@ def reproduce(
     records: Path,
     work: Path,
     only: tuple[str, ...],
+    ray: str | None,
     jobs: int | None,
     output: Path | None,
     as_list: bool,
+    pack: bool,
     show: bool,
 ) -> None:
     """Make tables and figures of the paper anew: ours beside the paper's values.
 
     TARGET is a name of --list, or all. The work is shared among processes and can be stopped at any moment:
     the same command goes on where it was, and repeats nothing that is finished. What lacks its images or its
-    weights is left out, and named.
+    weights is left out, and named. Records grow as files of their own; at the end, those that are finished
+    move into one compressed file for each target, TARGET.records.tar.xz, which `leantta report` reads and
+    `tar xf` unpacks.
 
     \b
     Examples:
@@ -101,6 +118,7 @@ def reproduce(
       leantta reproduce table-abrupt-gradual --quick
       leantta reproduce all --images cifar10=cifar10.npz --output pages
       leantta reproduce table-batches --full --jobs 8
+      leantta reproduce table-batches --full --ray 10.0.0.1:6379
       leantta reproduce table-batches --full --only '* leantta:* seed 0'
       leantta reproduce table-batches --full --show
     """
@@ -111,6 +129,8 @@ def reproduce(
     from leantta_lab.reproduce.target import Setting
     from leantta_lab.reproduce.targets import TARGETS
 
+    if ray in (*TARGETS, "all"):  # --ray TARGET: no address was given
+        names, ray = (*names, ray), ""
     folders = {name: path for name, path in (("birdvox", birdvox), ("warblr", warblr)) if path is not None}
     request = asked.Request(
         targets=asked.chosen(names or (("all",) if as_list else ()), TARGETS),
@@ -122,9 +142,14 @@ def reproduce(
         ),
         workers=jobs or core_count(),
         only=only,
+        cluster=None if ray is None else asked.Cluster(ray, jobs),
     )
     if as_list:
         click.echo(asked.listed(request).text())
+        return
+    if pack:
+        moved, left = asked.pack(request)
+        click.echo(f"{moved} records packed; {left} finished ones stay files: no target asks for them")
         return
     if show:
         outcome = asked.Outcome(asked.pages(request), [])

@@ -15,6 +15,7 @@ from leantta_lab.reproduce.bench_jobs import bench_job, bench_record
 from leantta_lab.reproduce.paper_cells import ABRUPT_GRADUAL, BATCHES, STREAM_COLUMNS
 from leantta_lab.reproduce.protocol import BASELINES, LEAN, LEAN_INT8, NONE, NONE_INT8, TableRow, batched
 from leantta_lab.reproduce.run_jobs import accuracy_job
+from leantta_lab.reproduce.run_record import Run
 from leantta_lab.reproduce.run_table import Column, answers, tallies
 from leantta_lab.reproduce.table_systems import SYSTEM_ROWS, SystemRow, measured
 from leantta_lab.reproduce.target import Job, Page, Setting, Target
@@ -66,11 +67,16 @@ def row_of(system: SystemRow) -> TableRow:
     return FIXED[system.method, system.variant]
 
 
+def runs(setting: Setting) -> list[Run]:
+    """Return the runs that say how accurate each method is."""
+    return [run for system in SYSTEM_ROWS for run in COLUMN.runs(setting, row_of(system))]
+
+
 def jobs(setting: Setting) -> list[Job]:
     """Return the runs that say how accurate each method is, and the benchmarks that say how long it takes."""
     able = lack(setting, MODEL, DATASET) is None
-    runs = [run for system in SYSTEM_ROWS if able for run in COLUMN.runs(setting, row_of(system))]
-    return [*map(accuracy_job, runs), *(bench_job(MODEL, batch, setting.scale) for batch in SIZES)]
+    accuracies = [accuracy_job(run) for run in runs(setting) if able]
+    return [*accuracies, *(bench_job(MODEL, batch, setting.scale) for batch in SIZES)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,5 +254,6 @@ TARGET = Target(
     title="Accuracy, latency and memory",
     jobs=jobs,
     page=page,
+    runs=runs,
     summary="accuracy against time per image, ResNet18 on CIFAR-10-C abrupt; circles are memory",
 )

@@ -17,6 +17,7 @@ from leantta_lab.reproduce.bench_jobs import bench_job, nearest_record
 from leantta_lab.reproduce.paper_cells import FUSION_MS
 from leantta_lab.reproduce.protocol import LEAN_INT8, NONE, NONE_INT8, PAPER_MODELS, TableRow
 from leantta_lab.reproduce.run_jobs import accuracy_job
+from leantta_lab.reproduce.run_record import Run
 from leantta_lab.reproduce.run_table import Column, accuracy, answers, lacking, spread_note
 from leantta_lab.reproduce.target import Job, Page, Setting, Target
 
@@ -37,14 +38,18 @@ COLUMNS = {
 }
 
 
+def _table_runs(setting: Setting) -> list[Run]:
+    return [
+        run
+        for row in dict.fromkeys(row for _, row, _ in FUSION_ROWS.values())
+        for column in COLUMNS.values()
+        for run in column.runs(setting, row)
+    ]
+
+
 def _table_jobs(setting: Setting) -> list[Job]:
     models = [model for model, column in COLUMNS.items() if lack(setting, model, column.dataset) is None]
-    runs = [
-        accuracy_job(run)
-        for row in dict.fromkeys(row for _, row, _ in FUSION_ROWS.values())
-        for model in models
-        for run in COLUMNS[model].runs(setting, row)
-    ]
+    runs = [accuracy_job(run) for run in _table_runs(setting) if run.model in models]
     return [*runs, *(bench_job(model, 1, setting.scale) for model in models)]
 
 
@@ -83,6 +88,7 @@ TABLE = Target(
     summary="accuracy and time of int8 with none, half and all layers fused",
     jobs=_table_jobs,
     page=_table_page,
+    runs=_table_runs,
 )
 
 CAPTION = "Fused, half-fused and unfused"

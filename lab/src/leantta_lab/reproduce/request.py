@@ -1,20 +1,31 @@
 """A reproduction as people ask for it: names of targets, where to look, where to put."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple, get_args
 
-from leantta.errors import MissingFileError, SettingError
-from leantta.files import replacing
+from leantta.errors import MissingFileError, SettingError, StorageError
+from leantta.files import existing, replacing
 from leantta.tables import Table
-from leantta_lab.reproduce.runner import Failure, Watch, run_jobs
+from leantta_lab.reproduce.crew import Failure, Pool, Watch
+from leantta_lab.reproduce.packing import Packed, pack_finished
+from leantta_lab.reproduce.runner import only_one, run_jobs
 from leantta_lab.reproduce.schedule import duration, remaining, unfinished
 from leantta_lab.reproduce.target import Job, Page, Scale, Setting, Target
+from leantta_lab.reproduce.worker import LocalPool
 
 ALL = "all"
+
+
+class Cluster(NamedTuple):
+    """A Ray cluster, and how many jobs it may do at a time."""
+
+    address: str  # empty: that of this machine, which is started if there is none
+    most: int | None  # None: one per core of it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +36,7 @@ class Request:
     setting: Setting
     workers: int
     only: tuple[str, ...] = ()  # patterns of the names of the jobs to do; none: all
+    cluster: Cluster | None = None  # that does them; None: processes of this machine
 
 
 class Outcome(NamedTuple):
@@ -56,8 +68,9 @@ def reproduce(request: Request, watch: Watch) -> Outcome:
     Raises:
         MissingFileError: nothing of it can be run here; the message says what is missing.
         SettingError: nothing is called as `only` says.
+        SettingError: there is no cluster at the address.
         StorageError: the records cannot be written, or another process writes there.
-        ModuleNotFoundError: there is no torch.
+        ModuleNotFoundError: there is no torch, or no ray although a cluster is to do it.
     """
     import torch  # noqa: F401 - without it every job would fail, each with the same message
 
@@ -74,8 +87,41 @@ def reproduce(request: Request, watch: Watch) -> Outcome:
             f"no job of {', '.join(request.targets)} is called {' or '.join(map(repr, request.only))}; "
             f"one of the {len(possible)} is {possible[0].name!r}"
         )
-    failures = run_jobs(jobs, request.setting, workers=request.workers, watch=watch)
+    with only_one(request.setting.folder) as held:
+        with _pool(request) as pool:
+            failures = run_jobs(jobs, request.setting, pool=pool, watch=watch)
+        if held:  # else another process might pack, too, and one would lose what the other added
+            pack_finished(request.targets, request.setting)
     return Outcome(pages(request), failures)
+
+
+@contextmanager
+def _pool(request: Request) -> Iterator[Pool]:
+    """Give who does the jobs."""
+    if request.cluster is None:
+        yield LocalPool(request.workers)
+        return
+    from leantta_lab.reproduce.ray_pool import connected
+
+    with connected(*request.cluster) as pool:
+        yield pool
+
+
+def pack(request: Request) -> Packed:
+    """Move the finished records of the targets into their packs; nothing is run.
+
+    Raises:
+        MissingFileError: there is no folder of records.
+        StorageError: the packs cannot be written, another process is at work there, or there are no locks.
+        RecordError: a pack is damaged.
+    """
+    folder = existing(request.setting.folder, "records", "Give --records, and --full if they are.")
+    with only_one(folder) as held:
+        if not held:
+            raise StorageError(
+                f"{folder} is on a disk without locks: copy it to another one to pack it there."
+            )
+        return pack_finished(request.targets, request.setting)
 
 
 def wanted(name: str, patterns: Sequence[str]) -> bool:

@@ -133,6 +133,7 @@ def file_job(model: str, dataset: str, kind: str) -> Job:
         run=partial(_convert, model, dataset, kind),
         done=partial(_is_converted, model, dataset, kind),
         seconds=CONVERTING_SECONDS[model],
+        leaves=partial(file_path, model=model, dataset=dataset, kind=kind),
     )
 
 

@@ -6,14 +6,16 @@ hand, is not compared, so that records can be shown without them.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 from leantta.evaluate import lookup
-from leantta.evaluate.record import Record, read_record
+from leantta.evaluate.lookup import Place
+from leantta.evaluate.record import Record
 from leantta.modalities.cells import GeneratedCells
 from leantta.modalities.datasets import dataset_info, generated_cells, learnt_from, load_data
 from leantta.records.provenance import canonical
@@ -76,19 +78,36 @@ def record_of(run: Run, setting: Setting) -> Record | None:
     Raises:
         RecordError: it is damaged.
     """
-    path = find_record(run, setting)
-    return None if path is None else read_record(path)
+    place = find_record(run, setting)
+    return None if place is None else place.record()
 
 
-def find_record(run: Run, setting: Setting) -> Path | None:
-    """Return the file with the finished record of a run, the newest of several; None if there is none."""
+def find_record(run: Run, setting: Setting) -> Place | None:
+    """Return where the finished record of a run is, the newest of several; None if there is none.
+
+    Raises:
+        RecordError: a pack is damaged.
+    """
+    return lookup.find_record(setting.folder, _told_by(run, setting), _names(run))
+
+
+def is_of_run(path: Path, run: Run, setting: Setting) -> bool:
+    """Tell whether a file is the finished record of a run."""
+    if not fnmatchcase(path.name, _names(run)):
+        return False
+    header = lookup.finished_header(Place(path))
+    return header is not None and _told_by(run, setting)(header["recipe"])
+
+
+def _names(run: Run) -> str:
+    """Return the pattern that the names of a run's records fit."""
+    return f"{run.model}-{run.dataset}-{run.stream}-*-seed{run.options.seed}-*.jsonl"
+
+
+def _told_by(run: Run, setting: Setting) -> Callable[[lookup.Recipe], bool]:
+    """Return what tells whether a recipe is that of a run."""
     known = _known(run)
-
-    def is_of_run(recipe: Mapping[str, Any]) -> bool:
-        return agrees(recipe, known) and _same_stream(run, setting, recipe["stream"])
-
-    names = f"{run.model}-{run.dataset}-{run.stream}-*-seed{run.options.seed}-*.jsonl"
-    return lookup.find_record(setting.folder, is_of_run, names)
+    return lambda recipe: agrees(recipe, known) and _same_stream(run, setting, recipe["stream"])
 
 
 def _known(run: Run) -> dict[str, Any]:

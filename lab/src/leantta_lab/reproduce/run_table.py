@@ -180,17 +180,24 @@ class RunTable:
 
     def target(self) -> Target:
         """Return what `leantta reproduce` takes."""
-        return Target(title=self.title, summary=self.summary, jobs=self.jobs, page=self.page)
+        return Target(title=self.title, summary=self.summary, jobs=self.jobs, page=self.page, runs=self.runs)
+
+    def runs(self, setting: Setting) -> list[Run]:
+        """Return the runs of all cells, each once."""
+        cells = (
+            (column, row)
+            for section in self.sections(setting.scale)
+            for row, column in product(section.rows, section.columns)
+        )
+        return list(dict.fromkeys(run for column, row in cells for run in column.runs(setting, row)))
 
     def jobs(self, setting: Setting) -> list[Job]:
         """Return the jobs of all cells that can be run, each once."""
-        groups: dict[object, dict[Run, None]] = {}
-        for section in self.sections(setting.scale):
-            able = [each for each in section.columns if lack(setting, each.model, each.dataset) is None]
-            for row, column in product(section.rows, able):
-                for run in column.runs(setting, row):
-                    key = (row.method, row.batch_size, run.options.seed) if self.row_is_one_job else run
-                    groups.setdefault(key, {})[run] = None
+        groups: dict[object, list[Run]] = {}
+        for run in self.runs(setting):
+            if lack(setting, run.model, run.dataset) is None:
+                key = (run.method, run.batch_size, run.options.seed) if self.row_is_one_job else run
+                groups.setdefault(key, []).append(run)
         return [accuracy_job(*runs) for runs in groups.values()]
 
     def page(self, setting: Setting) -> Page:

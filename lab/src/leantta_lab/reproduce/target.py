@@ -3,10 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from leantta.plotting import Picture
 from leantta.tables import Table, render
+
+if TYPE_CHECKING:
+    from leantta_lab.reproduce.run_record import Run
 
 Scale = Literal["quick", "full"]
 
@@ -42,6 +45,7 @@ class Job:
     seconds: float  # guess on one core, to begin with the longest and to tell the remaining time
     needs: tuple["Job", ...] = ()  # jobs whose files it reads
     alone: bool = False  # it measures time, so no other job may run beside it
+    leaves: Callable[["Setting"], Path] | None = None  # picklable; the file that jobs which need it read
     group: str = ""  # jobs of a group load the same things: a process that has run one takes the next
 
 
@@ -86,3 +90,4 @@ class Target:
     jobs: Callable[[Setting], list[Job]]
     page: Callable[[Setting], Page]  # from the files that are there; a cell without one shows that it lacks
     summary: str  # one line for --help
+    runs: "Callable[[Setting], Sequence[Run]]" = lambda _: ()  # whose records are kept in its pack

@@ -8,13 +8,15 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from typing import NamedTuple
 
 from leantta.errors import LeanTTAError
 from leantta.extras import missing_extra
+from leantta.progress import Progress
+from leantta_lab.reproduce.crew import Ended
 from leantta_lab.reproduce.target import Job, Setting
 
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
@@ -35,12 +37,6 @@ class Step(NamedTuple):
     total: int
 
 
-class Ended(NamedTuple):
-    """The job is over."""
-
-    error: str | None  # None: its file is there
-
-
 class Worker:
     """The near end of a process: sends it jobs, and has its messages."""
 
@@ -55,6 +51,11 @@ class Worker:
         self.group = ""
         self.started = 0.0
         self.share = 0.0
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process is there."""
+        return self.process.is_alive()
 
     def begin(self, job: Job, setting: Setting) -> None:
         """Let the process start a job."""
@@ -83,6 +84,21 @@ class Worker:
         if self.process.is_alive():
             self.process.kill()
             self.process.join()
+
+
+class LocalPool:
+    """Processes of this machine, started as they are needed."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def hire(self) -> Worker:
+        """Return a new process."""
+        return Worker()
+
+    def wait(self, busy: Sequence[Worker], seconds: float) -> None:
+        """Return when one of the processes has something to say, or after that time."""
+        wait([worker.connection for worker in busy], seconds)
 
 
 @contextmanager
@@ -123,7 +139,7 @@ def serve(connection: Connection) -> None:
 
 
 def _failure(task: bytes, connection: Connection) -> str | None:
-    """Run a job; return what went wrong, None if nothing did."""
+    """Run the job that was sent; return what went wrong, None if nothing did."""
     said = 0.0
 
     def progress(done: int, total: int) -> None:
@@ -133,8 +149,13 @@ def _failure(task: bytes, connection: Connection) -> str | None:
             said = now
             connection.send(Step(done, total))
 
+    job, setting = pickle.loads(task)
+    return failure_of(job, setting, progress)
+
+
+def failure_of(job: Job, setting: Setting, progress: Progress) -> str | None:
+    """Run a job; return what went wrong, None if nothing did."""
     try:
-        job, setting = pickle.loads(task)
         job.run(setting, progress)
         return None if job.done(setting) else "it ran, but its file is not there or not whole"
     except LeanTTAError as e:
