@@ -81,6 +81,8 @@ def main() -> None:
         sys.exit(130)
     except LeanTTAError as e:
         _fail(str(e))
+    except MemoryError as e:
+        _fail(f"this machine has not enough memory for that: {str(e) or 'nothing more is free'}.")
     except ModuleNotFoundError as e:
         explained = missing_extra(e)
         if not isinstance(explained, LeanTTAError):
