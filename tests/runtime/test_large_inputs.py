@@ -40,9 +40,13 @@ def test_a_batch_of_any_size_is_computed_in_parts(
     monkeypatch.setattr(inputs, "AT_ONCE_BYTES", 4 * 3 * 8 * 8 * 10)
     images = np.random.default_rng(0).random((34, 3, 8, 8))
     with load(model, engine=engine) as session:
-        sizes = []
-        run = session._engine.run  # type: ignore[union-attr]
-        monkeypatch.setattr(session._engine, "run", lambda given: sizes.append(len(given)) or run(given))
+        sizes, run = [], session._engine.run  # type: ignore[union-attr]
+
+        def counted(given: Any) -> Any:
+            sizes.append(len(given))
+            return run(given)
+
+        monkeypatch.setattr(session._engine, "run", counted)
         found = session.run(images)
         assert sizes == [10, 10, 10, 4]
         parts = [session.run(images[i : i + 1]) for i in range(34)]

@@ -52,8 +52,13 @@ class Session:
     def __repr__(self) -> str:
         """Return what it is, in one line."""
         adapts = f"{len(self.info.layers)} layers adapt" if self.info.layers else "nothing adapts"
-        closed = ", closed" if self._engine is None else ""
-        return f"<Session {self.name}: {self.info.model} {self.info.precision}, {adapts}{closed}>"
+        how = ", closed" if self._engine is None else "" if self.native else ", without the kernel"
+        return f"<Session {self.name}: {self.info.model} {self.info.precision}, {adapts}{how}>"
+
+    @property
+    def native(self) -> bool:
+        """Whether adaptive layers run in our kernel, and not in the standard operators of the file."""
+        return self._engine is not None and self._engine.native
 
     def run(self, images: npt.ArrayLike, *, stream: str = "") -> Outputs:
         """Return all that the model says of a batch.

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leantta.errors import ArtifactError
+from leantta.runtime.bodies import changed_functions
 from leantta.runtime.container import check_digest, read_container
 from leantta.runtime.engines import open_engine
 from leantta.runtime.kernel import describe
@@ -49,6 +50,10 @@ def verify(path: str | PathLike[str], *, engine: str = "onnxruntime") -> list[Ch
         name = "metadata"
         info = read_info(container)
         checks.append(Check(name, True, f"format {info.format}: {_summary(info)}"))
+        name = "functions"
+        changed = changed_functions(container.path)
+        strange = f"{', '.join(changed)}: none that LeanTTA has written, so it runs without the kernel"
+        checks.append(Check(name, not changed, strange if changed else "as LeanTTA writes them"))
         name = "engine"
         opened = open_engine(engine, container.path, names=output_names(info))
         check_signature(opened, info, container.path)
