@@ -18,6 +18,7 @@ EXTRA_OF: Mapping[str, str] = {
     "uvicorn": "serve",
     "h11": "serve",
     "prometheus_client": "serve",
+    "cryptography": "sign",
 }
 
 

@@ -19,6 +19,7 @@ from leantta.cli.play import play
 from leantta.cli.report import report
 from leantta.cli.run import run
 from leantta.cli.serve import serve
+from leantta.cli.sign import keys, sign
 from leantta.cli.verify import verify
 from leantta.cli.watch import watch
 from leantta.errors import LeanTTAError
@@ -61,7 +62,22 @@ def cli() -> None:
 
 
 COMMANDS = (
-    *(inspection, convert, evaluation, report, corrupt, run, serve, watch, play, verify, bench, doctor),
+    *(
+        inspection,
+        convert,
+        evaluation,
+        report,
+        corrupt,
+        run,
+        serve,
+        watch,
+        play,
+        verify,
+        keys,
+        sign,
+        bench,
+        doctor,
+    ),
 )
 for command in COMMANDS:
     cli.add_command(command)

@@ -264,19 +264,25 @@ def load(
     threads: int | None = None,
     providers: Sequence[str] | None = None,
     memory: bool = False,
+    key: str | PathLike[str] | None = None,
 ) -> Session:
     """Return a session of the model file at `path`, after checking the file.
 
     `threads` is how many compute one prediction (default: the engine's choice); `providers` are those of ONNX
-    Runtime (default: the CPU). With `memory`, the layers remember the inputs before (see `Session.run`).
+    Runtime (default: the CPU). With `memory`, the layers remember the inputs before (see `Session.run`). With
+    the path of a public `key`, a file is taken only if its signature beside it fits (see `leantta sign`).
 
     Raises:
-        MissingFileError: there is nothing at `path`.
-        ArtifactError: the file is damaged, not ours, too new, or nothing that the engine can run.
+        MissingFileError: there is nothing at `path`, or at `key`.
+        ArtifactError: the file is damaged, not ours, too new, nothing that the engine can run, or not signed.
         SettingError: there is no such engine or provider, `threads` is below 1, or a memory is asked for and
             the file has no stream mode.
         MissingExtraError: the engine is not installed.
     """
+    if key is not None:
+        from leantta.runtime.signing import check_signed  # here, as few ask for it
+
+        check_signed(path, key)
     container = read_container(path)
     check_crc(container)
     info = read_info(container)

@@ -17,6 +17,7 @@ from leantta.runtime.prediction import Outputs
 from leantta.runtime.selftest import places
 from leantta.runtime.session import Session
 from leantta.runtime.signature import check_signature, output_names
+from leantta.runtime.signing import check_signed
 
 _DISTANCE_TOLERANCE = 0.01  # of 1 + the value: int8 rounds, and a batch may be summed in another order
 
@@ -29,8 +30,12 @@ class Check(NamedTuple):
     detail: str
 
 
-def verify(path: str | PathLike[str], *, engine: str = "onnxruntime") -> list[Check]:
+def verify(
+    path: str | PathLike[str], *, engine: str = "onnxruntime", key: str | PathLike[str] | None = None
+) -> list[Check]:
     """Return what was checked of the file at `path`; nothing is checked after a part that others need fails.
+
+    With a public `key`, the signature of the file is checked first.
 
     Raises:
         MissingFileError: there is nothing at `path`.
@@ -38,8 +43,12 @@ def verify(path: str | PathLike[str], *, engine: str = "onnxruntime") -> list[Ch
         MissingExtraError: the engine is not installed.
     """
     checks: list[Check] = []
-    name = "structure"
+    name = "structure" if key is None else "signature"
     try:
+        if key is not None:
+            check_signed(path, key)
+            checks.append(Check(name, True, f"the owner of {key} signed this file"))
+            name = "structure"
         container = read_container(path)
         opsets = ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in container.opsets.items())
         checks.append(Check(name, True, f"ONNX, {container.size:,} bytes, one file; operators of {opsets}"))
