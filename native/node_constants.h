@@ -51,6 +51,7 @@ class NodeConstants {
     layer_.flip = form.type == kInt8 ? 0x80 : 0;
     const bool bytes = form.type != kFloat;
     const std::size_t at = bytes ? kByteConstants : kFloatConstants;
+    positions_ = bytes ? counted(info) : axes(info);
     layer_.gamma = per_channel(info, at, "gamma", 0);
     layer_.beta = per_channel(info, at + 1, "beta", 0);
     layer_.ratio = per_channel(info, at + 2, "ratio", 1);
@@ -65,6 +66,7 @@ class NodeConstants {
 
   const Layer& layer() const { return layer_; }
   std::size_t residual_at() const { return residual_at_; }  // among the inputs
+  std::size_t positions() const { return positions_; }  // of a map of bytes; of one of floats, how many axes they have
 
  private:
   float attribute(const OrtKernelInfo* info, const char* name) const {
@@ -73,6 +75,27 @@ class NodeConstants {
     if (status) calls_.api.release(status);
     if (status || !std::isfinite(value)) throw Failure(std::string("its attribute ") + name + " is not a number");
     return value;
+  }
+
+  // The body takes means by a product with `average`. The kernel counts, so each value must be 1 / count.
+  std::size_t counted(const OrtKernelInfo* info) const {
+    const Tensor average = calls_.constant(info, 5, "average", kFloat);
+    const std::size_t count = average.count();
+    const float* shares = static_cast<const float*>(average.data);
+    for (std::size_t i = 0; i < count; ++i)
+      if (!(std::fabs(shares[i] * static_cast<float>(count) - 1) < 1e-5f))
+        throw Failure("its input average is not 1 / " + std::to_string(count) + " everywhere");
+    return count;
+  }
+
+  // The body takes means over the axes `positions`, and the kernel over all behind the channels.
+  std::size_t axes(const OrtKernelInfo* info) const {
+    const Tensor axes = calls_.constant(info, 1, "positions", kInt64);
+    const std::size_t count = axes.count();
+    for (std::size_t i = 0; i < count; ++i)
+      if (static_cast<const std::int64_t*>(axes.data)[i] != static_cast<std::int64_t>(i) + 2)
+        throw Failure("its input positions is not all axes behind the channels");
+    return count;
   }
 
   const float* per_channel(const OrtKernelInfo* info, std::size_t index, const std::string& name, float filling) {
@@ -181,6 +204,7 @@ class NodeConstants {
   const Calls& calls_;
   const ElementType type_;
   Layer layer_;
+  std::size_t positions_ = 0;
   std::size_t residual_at_ = 0;
   std::vector<std::vector<float>> kept_;
 };

@@ -48,6 +48,9 @@ class Node {
     const std::size_t n = static_cast<std::size_t>(u.sizes[0]);
     const std::size_t count = n ? u.count() / n / layer.channels : 0;
     if (n && !count) throw Failure("u has the shape " + u.shown() + ": no positions to take the mean of");
+    if (const std::size_t given = bytes ? count : u.rank - 2; n && given != constants_.positions())
+      throw Failure("u has the shape " + u.shown() + ", whose means are not those of its input " +
+                    (bytes ? "average" : "positions"));
     const void* r = nullptr;
     if (op_.residual) {
       const Tensor other = calls_.input(context, constants_.residual_at());

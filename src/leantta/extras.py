@@ -19,6 +19,7 @@ EXTRA_OF: Mapping[str, str] = {
     "h11": "serve",
     "prometheus_client": "serve",
     "ray": "ray",
+    "cryptography": "sign",
 }
 
 

@@ -110,6 +110,22 @@ BAD = {
     "weights that are not as long": Bad(
         "var_weight has 1 values; gamma has 7", constant("var_weight", [1]), FLOAT
     ),
+    "an average that is none": Bad(
+        "its input average is not 1 / 15 everywhere", constant("average", np.full((1, 15), 2 / 15))
+    ),
+    "an average with one value off": Bad(
+        "its input average is not", constant("average", [[1 / 15] * 14 + [0.5]])
+    ),
+    "an average of NaN": Bad("its input average is not", constant("average", np.full((1, 15), np.nan))),
+    "an average of other positions": Bad(
+        "whose means are not those of its input average", constant("average", np.full((1, 16), 1 / 16))
+    ),
+    "means over fewer axes": Bad(
+        "whose means are not those of its input positions", constant("positions", [2], np.int64), FLOAT
+    ),
+    "means over the channels": Bad(
+        "its input positions is not all axes", constant("positions", [1, 2], np.int64), FLOAT
+    ),
     "no channels": Bad("gamma has no channels", constant("gamma", [])),
     "gamma that is not a constant": Bad("its input gamma is not a constant", gamma_given),
     "a scale of 0": Bad("its u_scale is not above 0", constant("u_scale", 0)),

@@ -163,19 +163,6 @@ def in_list_of_tensors(model: onnx.ModelProto) -> None:
     outside(model.graph.node[0].attribute.add(name="many").tensors.add())
 
 
-def in_subgraph(model: onnx.ModelProto) -> None:
-    inner = helper.make_graph([], "inner", [], [], [outside(a_tensor())])
-    model.graph.node.append(helper.make_node("If", ["c"], ["x"], then_branch=inner, else_branch=inner))
-
-
-def in_subgraphs_subgraph(model: onnx.ModelProto) -> None:
-    inmost = helper.make_graph([], "inmost", [], [], [outside(a_tensor())])
-    node = helper.make_node("If", ["c"], ["x"])
-    node.attribute.add(name="graphs").graphs.append(inmost)
-    inner = helper.make_graph([node], "inner", [], [])
-    model.graph.node.append(helper.make_node("Loop", ["c"], ["x"], body=inner))
-
-
 def in_function(model: onnx.ModelProto) -> None:
     node = helper.make_node("Constant", [], ["c"], value=a_tensor())
     outside(node.attribute[0].t)
@@ -212,8 +199,6 @@ def only_by_name(model: onnx.ModelProto) -> None:
         in_initializer,
         in_attribute,
         in_list_of_tensors,
-        in_subgraph,
-        in_subgraphs_subgraph,
         in_function,
         in_function_default,
         in_sparse_initializer,
@@ -242,7 +227,7 @@ def test_a_location_hidden_from_32_bits_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("where", ["graph", "function"])
 @pytest.mark.parametrize(
     ("operator", "domain", "says"),
-    [("Run", "evil.custom", "'Run' of 'evil.custom'"), ("Missing", "leantta", "does not contain it")],
+    [("Run", "evil.custom", "'Run' of 'evil.custom'"), ("Missing", "leantta", "'Missing'")],
 )
 def test_operators_of_unknown_origin_are_refused(
     tmp_path: Path, where: str, operator: str, domain: str, says: str
@@ -273,7 +258,7 @@ def test_bottomless_files_are_refused(tmp_path: Path) -> None:
     for _ in range(2_000):  # graph > node > attribute > graph ...
         graph = inside(0x0A, inside(0x2A, inside(0x32, graph)))
     (tmp_path / "a.onnx").write_bytes(b"\x08\x09" + inside(0x3A, graph))
-    with pytest.raises(ArtifactError, match="deep"):
+    with pytest.raises(ArtifactError, match="graph of its own"):
         read_container(tmp_path / "a.onnx")
 
 

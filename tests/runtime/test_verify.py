@@ -10,7 +10,7 @@ from leantta.runtime.engines import ENGINES
 from leantta.runtime.verify import verify
 from runtime.artifacts import Recipe, artifact, info_of, model_of, sealed
 
-NAMES = ["structure", "digest", "metadata", "engine", "self-test", "batch", "shift"]
+NAMES = ["structure", "digest", "metadata", "functions", "engine", "self-test", "batch", "shift"]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -47,7 +47,7 @@ def test_faults_before_loading_end_the_verification(tmp_path: Path) -> None:
     names, detail = failing(artifact(tmp_path / "a.onnx", changes={"outputs": ...}))
     assert (names, "'outputs'" in detail) == (["structure", "digest", "metadata"], True)
     names, detail = failing(artifact(tmp_path / "a.onnx", changes={"layers": ["a"]}))
-    assert (names, "distance" in detail) == (["structure", "digest", "metadata", "engine"], True)
+    assert (names, "distance" in detail) == (["structure", "digest", "metadata", "functions", "engine"], True)
     with pytest.raises(MissingFileError):
         verify(tmp_path / "gone.onnx")
 

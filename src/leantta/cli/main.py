@@ -19,6 +19,7 @@ from leantta.cli.play import play
 from leantta.cli.report import report
 from leantta.cli.run import run
 from leantta.cli.serve import serve
+from leantta.cli.sign import keys, sign
 from leantta.cli.verify import verify
 from leantta.cli.watch import watch
 from leantta.errors import LeanTTAError
@@ -61,7 +62,22 @@ def cli() -> None:
 
 
 COMMANDS = (
-    *(inspection, convert, evaluation, report, corrupt, run, serve, watch, play, verify, bench, doctor),
+    *(
+        inspection,
+        convert,
+        evaluation,
+        report,
+        corrupt,
+        run,
+        serve,
+        watch,
+        play,
+        verify,
+        keys,
+        sign,
+        bench,
+        doctor,
+    ),
 )
 for command in COMMANDS:
     cli.add_command(command)
@@ -81,6 +97,8 @@ def main() -> None:
         sys.exit(130)
     except LeanTTAError as e:
         _fail(str(e))
+    except MemoryError as e:
+        _fail(f"this machine has not enough memory for that: {str(e) or 'nothing more is free'}.")
     except ModuleNotFoundError as e:
         explained = missing_extra(e)
         if not isinstance(explained, LeanTTAError):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,8 +12,14 @@ from leantta.gates.gate import Gate
 from leantta.gates.table import DEFAULT_GATE, GATES
 from leantta.surgery.adaptation import DEFAULT_LAYERS
 
+if TYPE_CHECKING:
+    TextType = click.ParamType[str]
+    AnyType = click.ParamType[Any]
+else:  # before 8.4, click's type takes no other in brackets
+    TextType = AnyType = click.ParamType
 
-class Brought(click.ParamType[str]):
+
+class Brought(TextType):
     """A name that an installed package brings; a wrong one is wrong usage."""
 
     def __init__(self, kind: plugins.Kind) -> None:

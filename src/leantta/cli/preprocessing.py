@@ -14,7 +14,7 @@ from leantta.data.resize import INTERPOLATIONS, Size
 from leantta.errors import SettingError
 
 
-class Sides(click.ParamType[Any]):
+class Sides(options.AnyType):
     """HxW, or one number: a square, or one side if `alone`."""
 
     name = "size"

@@ -47,6 +47,10 @@ from leantta.files import existing
     "--token-file", type=click.Path(path_type=Path),
     help="A file with a secret that every request must bring: Authorization: Bearer SECRET.",
 )  # fmt: skip
+@click.option(
+    "--key", type=click.Path(path_type=Path),
+    help="A public key: files, also new ones, must be signed with its private one.",
+)  # fmt: skip
 def serve(
     files: tuple[Path, ...],
     host: str,
@@ -59,6 +63,7 @@ def serve(
     max_bytes: int,
     max_pixels: int,
     token_file: Path | None,
+    key: Path | None,
 ) -> None:
     """Answer requests over HTTP with model files that `leantta convert` made.
 
@@ -91,6 +96,7 @@ def serve(
         click.echo(f"warning: {_exposed(host, token is not None)}", err=True)
     settings = Settings(
         threads=threads,
+        key=key,
         limits=Limits(max_batch=max_batch, queue=queue, streams=streams),
         max_bytes=max_bytes,
         max_pixels=max_pixels,

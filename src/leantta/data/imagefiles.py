@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from leantta.data.resize import MAX_PIXELS
 from leantta.errors import DataError, LeanTTAError
 from leantta.files import existing, replacing
 
@@ -31,8 +32,6 @@ SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".webp")
 FORMATS = ("BMP", "JPEG", "PNG", "WEBP")
 """What Pillow calls the formats that are read."""
 
-MAX_PIXELS = 89_478_485
-"""More pixels than that are taken for an attack, as Pillow takes them."""
 MAX_EDGE = 65_535
 
 _PNG = b"\x89PNG\r\n\x1a\n"

@@ -22,6 +22,9 @@ Side = Literal["short", "long"]
 INTERPOLATIONS: tuple[Interpolation, ...] = get_args(Interpolation)
 SIDES: tuple[Side, ...] = get_args(Side)
 
+MAX_PIXELS = 89_478_485
+"""An image with more pixels is taken for an attack, as Pillow takes it."""
+
 MAX_SCALED = 2**28
 """More pixels than that are not made on the way: a very long and thin image is refused instead."""
 

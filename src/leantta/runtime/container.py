@@ -1,18 +1,22 @@
 """What an .onnx file holds, found without the onnx package and without reading its weights into memory.
 
 `read_container` looks through the structure and refuses what a model of ours never has: weights in other
-files, operators of unknown origin. A file carries two seals, a CRC-32 and a SHA-256, both taken with the
+files, operators of unknown origin, operations with graphs of their own, functions that call functions, and
+more of anything than a network has: ONNX Runtime, which would work on such a file for hours, never sees it. A
+file carries two seals, a CRC-32 and a SHA-256, both taken with the
 digits of both replaced by zeros. `check_crc` is quick and finds damage; `check_digest` names the file.
 """
 
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from io import SEEK_END, FileIO
 from os import PathLike, fspath
 from typing import NamedTuple
 
 from leantta.errors import ArtifactError, MissingFileError
+from leantta.runtime.bounds import MAX_FIELDS, check_size
 from leantta.runtime.wire import BYTES, VARINT, Field, Wire, WireError
 
 INFO_KEY = "leantta"
@@ -24,7 +28,6 @@ SEALS: Mapping[str, int] = {DIGEST_KEY: 64, CRC_KEY: 8}
 DOMAINS = ("", "ai.onnx", "com.microsoft", "leantta")
 """Where the operators of a file may come from; those of `leantta` are functions inside the file."""
 
-_MAX_DEPTH = 24  # messages inside messages; ours go to 8
 _MAX_NAME_BYTES = 4_096
 _MAX_METADATA_BYTES = 8_388_608
 _MAX_NAMES = 10_000  # different operators, functions or notes
@@ -35,13 +38,14 @@ _PARTS: Mapping[str, Mapping[int, str]] = {
     "model": {7: "graph", 8: "opset", 14: "note", 20: "training", 25: "function"},
     "training": {1: "graph", 2: "graph"},
     "graph": {1: "node", 5: "tensor", 15: "sparse tensor"},
-    "function": {7: "node", 11: "attribute"},
+    "function": {7: "step", 11: "attribute"},
     "node": {5: "attribute"},
+    "step": {5: "attribute"},
     "attribute": {
         5: "tensor",
-        6: "graph",
+        6: "inner graph",
         10: "tensor",
-        11: "graph",
+        11: "inner graph",
         22: "sparse tensor",
         23: "sparse tensor",
     },
@@ -53,10 +57,12 @@ _OWN: Mapping[str, frozenset[int]] = {
     "model": frozenset({1}),  # ir_version
     "function": frozenset({1, 10}),  # name, domain
     "node": frozenset({4, 7}),  # op_type, domain
+    "step": frozenset({4, 7}),  # a node of a function
     "tensor": frozenset({13, 14}),  # external_data, data_location
     "opset": frozenset({1, 2}),  # domain, version
     "note": frozenset({1, 2}),  # key, value
 }
+_COUNTED = ("node", "step", "function")
 
 
 class Container(NamedTuple):
@@ -158,8 +164,10 @@ class _Walk:
         self.opsets: dict[str, int] = {}
         self.metadata: dict[str, str] = {}
         self.seals_at: dict[str, int] = {}
-        self.operators: set[tuple[str, str]] = set()
-        self.functions: set[tuple[str, str]] = set()
+        self.operators: Counter[tuple[str, str]] = Counter()  # how often the graph has each
+        self.inside: Counter[tuple[str, str]] = Counter()  # the same for the function that is looked at
+        self.functions: dict[tuple[str, str], int] = {}  # how many nodes each has
+        self.tensors = self.looked_at = 0
 
     def container(self) -> Container:
         path, size = self.path, self.wire.size
@@ -168,7 +176,7 @@ class _Walk:
         if not self.begins_well():
             raise ArtifactError(f"{path} is not an ONNX file: it does not begin like one. Check the path.")
         try:
-            self.message("model", 0, size, depth=0)
+            self.message("model", 0, size)
         except WireError as e:
             if e.cut_off:
                 raise ArtifactError(
@@ -178,6 +186,7 @@ class _Walk:
         if self.seals_at and len(self.seals_at) != len(SEALS):
             raise ArtifactError(f"{path} is damaged: it has one of its two seals. Convert the model again.")
         self.check_operators()
+        check_size(path, self.operators, self.functions, self.tensors)
         return Container(
             path=path,
             size=size,
@@ -195,21 +204,28 @@ class _Walk:
             return False
         return (number, kind) == (1, VARINT) and 0 < value < 100
 
-    def message(self, kind: str, start: int, end: int, depth: int) -> None:
+    def message(self, kind: str, start: int, end: int) -> None:
         """Look at a message and those inside it."""
-        if depth > _MAX_DEPTH:
-            raise WireError(f"parts inside parts, more than {_MAX_DEPTH} deep", start)
+        if kind == "inner graph":
+            raise ArtifactError(
+                f"{self.path} has an operation with a graph of its own, such as If or Loop: refused. "
+                f"Convert the model again."
+            )
+        self.tensors += kind == "tensor"
         parts, wanted = _PARTS.get(kind, _NOTHING), _OWN.get(kind, _NOTHING)
         own: dict[int, Field] = {}
         for field in self.wire.fields(start, end):
+            self.looked_at += 1
+            if self.looked_at > MAX_FIELDS:
+                raise WireError(f"more than {MAX_FIELDS:,} fields", field[3])
             number = field[0]
             if number in parts and field[1] == BYTES:
-                self.message(parts[number], field[3], field[4], depth + 1)
+                self.message(parts[number], field[3], field[4])
             elif number in wanted:
                 if number in own and kind != "tensor":
                     raise WireError(f"a {kind} that says a thing twice", field[3])
                 own[number] = field
-        if own:
+        if own or kind in _COUNTED:
             self.keep(kind, own)
 
     def keep(self, kind: str, own: Mapping[int, Field]) -> None:
@@ -219,15 +235,29 @@ class _Walk:
         elif kind == "tensor":
             self.check_place(own)
         elif kind == "node":
-            self.operators.add((self.name(own, 7), self.name(own, 4)))
+            self.operators[self.name(own, 7), self.name(own, 4)] += 1
+        elif kind == "step":
+            self.inside[self.name(own, 7), self.name(own, 4)] += 1
         elif kind == "function":
-            self.functions.add((self.name(own, 10), self.name(own, 1)))
+            self.keep_function((self.name(own, 10), self.name(own, 1)))
         elif kind == "opset":
             self.opsets[self.name(own, 1)] = own[2][2] if 2 in own else 0
         elif kind == "note":
             self.keep_note(self.name(own, 1), own.get(2))
-        if max(map(len, (self.operators, self.functions, self.opsets, self.metadata))) > _MAX_NAMES:
+        if max(len(self.operators), len(self.functions), len(self.opsets), len(self.metadata)) > _MAX_NAMES:
             raise WireError(f"more than {_MAX_NAMES:,} different names", 0)
+
+    def keep_function(self, name: tuple[str, str]) -> None:
+        if name[0] != "leantta" or name in self.functions:
+            raise WireError(
+                f"a function {name[1]!r} of {name[0] or 'ai.onnx'!r} that no model of ours has", 0
+            )
+        for domain, operator in self.inside:
+            if domain == "leantta":
+                raise WireError(f"a function {name[1]!r} that calls the function {operator!r}", 0)
+        self.functions[name] = self.inside.total()
+        self.operators.update(dict.fromkeys(self.inside, 0))
+        self.inside.clear()
 
     def keep_note(self, key: str, value: Field | None) -> None:
         if key in self.metadata:

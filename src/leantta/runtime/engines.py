@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from leantta.errors import ArtifactError, SettingError
 from leantta.extras import missing_extra
+from leantta.runtime.bodies import changed_functions
 from leantta.runtime.kernel import register, say_once
+from leantta.runtime.patience import in_time
 
 INPUT = "input"
 """The name of the one input of a model of ours."""
@@ -82,18 +84,26 @@ class OnnxRuntime:
         import onnxruntime
 
         def load(options: Any) -> Any:
-            return onnxruntime.InferenceSession(self._path, options, providers=providers)
+            with in_time(options, self._path):
+                return onnxruntime.InferenceSession(self._path, options, providers=providers)
 
         refused = None
-        if self.with_kernel and register(options := _options(threads)):
+        changed = changed_functions(self._path) if self.with_kernel else ()
+        if changed:
+            refused = f"its function {changed[0]} is not the one that the kernel computes"
+        elif self.with_kernel and register(options := _options(threads)):
             try:
                 session = load(options)
                 self.native = True
                 return session
+            except ArtifactError:  # it took too long
+                raise
             except self._failures as e:
                 refused = _one_line(e)
         try:
             session = load(_options(threads))
+        except ArtifactError:
+            raise
         except self._failures as e:
             raise ArtifactError(f"ONNX Runtime cannot load {self._path}: {_one_line(e)}") from e
         if refused is not None:

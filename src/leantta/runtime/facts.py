@@ -4,6 +4,7 @@ import json
 from os import PathLike
 from typing import Any
 
+from leantta.runtime.bodies import changed_functions
 from leantta.runtime.container import INFO_KEY, Container, check_crc, read_container
 from leantta.runtime.metadata import Info, read_info
 from leantta.tables import render
@@ -35,6 +36,7 @@ def facts_of(path: str | PathLike[str]) -> str:
         ("outputs", _outputs(info)),
         ("gate", "none: nothing adapts" if info.gate is None else info.gate.described(info.gate)),
         ("layers", _layers(info)),
+        *_functions(container),
         ("stream mode", "no" if info.memory is None else f"yes, remembers {info.memory.size} numbers"),
         *_int8(info),
         *expectations(info),
@@ -82,6 +84,14 @@ def _outputs(info: Info) -> str:
         return f"{info.outputs}"
     each = (f"{head.name} ({', '.join(map(str, head.shape))}) {head.role}" for head in info.heads)
     return "; ".join(each)
+
+
+def _functions(container: Container) -> list[tuple[str, str]]:
+    """Return what is to be known of the functions in the file, if anything is."""
+    changed = changed_functions(container.path)
+    return [("functions", f"{', '.join(changed)}: none that LeanTTA writes, so without the kernel")] * bool(
+        changed
+    )
 
 
 def _layers(info: Info) -> str:

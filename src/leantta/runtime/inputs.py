@@ -5,6 +5,8 @@ Models that are not for images take float (n, *shape), finite, of any range; a s
 is normalized here.
 """
 
+import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,12 +15,15 @@ import numpy.typing as npt
 from leantta.data.datasets import per_channel
 from leantta.data.logmel import Wave, check_wave, fit_wave, log_mel
 from leantta.data.preprocess import fitted
-from leantta.data.resize import Pixels, cover, luminance
+from leantta.data.resize import MAX_PIXELS, Pixels, cover, luminance
 from leantta.errors import DataError, SettingError
 from leantta.runtime.input_info import InputInfo, SoundInfo
 from leantta.runtime.metadata import Info
 
 Array = npt.NDArray[Any]
+
+AT_ONCE_BYTES = 8_388_608
+"""Of float32 inputs that a model computes at once: 13 of 3 x 224 x 224. Layers need some ten times that."""
 
 
 def prepare(images: npt.ArrayLike, info: InputInfo) -> Array:
@@ -27,19 +32,61 @@ def prepare(images: npt.ArrayLike, info: InputInfo) -> Array:
     Raises:
         DataError: another shape, type or range than the model's, NaN or infinity, or an empty batch.
     """
-    given = np.asarray(images)
+    return _converted(_checked(images, info), info, first=0)
+
+
+def prepare_in_slices(images: npt.ArrayLike, info: InputInfo) -> Iterator[Array]:
+    """Give a batch of any size as the model's engine takes it, no more at once than memory always has.
+
+    Raises:
+        DataError: see `prepare`.
+    """
+    given, size = _checked(images, info), at_once(info)
+    for first in range(0, len(given), size):
+        yield _converted(given[first : first + size], info, first)
+
+
+def at_once(info: InputInfo) -> int:
+    """Return how many inputs a model computes at once, at most."""
+    return max(1, AT_ONCE_BYTES // (4 * math.prod(info.shape)))
+
+
+def _as_array(given: npt.ArrayLike) -> Array:
+    """Return what a caller gave as an array.
+
+    Raises:
+        DataError: it is none, or too large to become one.
+    """
+    try:
+        return np.asarray(given)
+    except MemoryError as e:
+        raise DataError(f"there is not enough memory for these inputs: {e}. Give fewer at a time.") from e
+    except (ValueError, TypeError) as e:
+        raise DataError(f"inputs are an array of numbers; this cannot become one: {e}.") from e
+
+
+def _checked(images: npt.ArrayLike, info: InputInfo) -> Array:
+    """Return a batch of the right type and shape; of its values nothing is known."""
+    given = _as_array(images)
     if given.dtype == np.uint8 and info.is_image:
         _check_shape(given, (*info.shape[1:], info.shape[0]), info, "uint8 images are (n, height, width, c)")
-        return np.ascontiguousarray(given) if info.kind == "image" else _normalized(_unit(given), info)
+        return given
     if given.dtype not in (np.float16, np.float32, np.float64):
         wanted = "uint8, or float between 0 and 1" if info.is_image else "float32"
         raise DataError(f"the model takes {wanted}; this is {given.dtype}. Convert it with .astype() first.")
     order = "float images are (n, c, height, width)" if info.is_image else "the batch axis comes first"
     _check_shape(given, info.shape, info, order)
+    return given
+
+
+def _converted(given: Array, info: InputInfo, first: int) -> Array:
+    """Return a batch, or a part of one that begins at input number `first`, as the engine takes it."""
+    if given.dtype == np.uint8:
+        return np.ascontiguousarray(given) if info.kind == "image" else _normalized(_unit(given), info)
     if not info.is_image:
-        values = _finite(given)
+        values = _finite(given, first)
         return _normalized(values.copy(), info) if info.kind == "signal" else values
-    _check_range(given)
+    _check_range(given, first)
     if info.kind == "image":
         pixels = np.rint(given.transpose(0, 2, 3, 1) * np.float32(255))
         return np.ascontiguousarray(pixels, dtype=np.uint8)
@@ -52,7 +99,7 @@ def single(image: npt.ArrayLike, info: InputInfo) -> Array:
     Raises:
         DataError: it has a batch axis, or too few axes.
     """
-    given = np.asarray(image)
+    given = _as_array(image)
     if given.ndim != len(info.shape):
         hint = "For a batch there is predict()." if given.ndim == len(info.shape) + 1 else "Reshape it."
         raise DataError(
@@ -85,6 +132,11 @@ def fit_image(image: Pixels, info: Info) -> Pixels:
         DataError: it is not an image, or does not come out at the model's size.
     """
     channels, height, width = info.input.shape
+    if math.prod(image.shape[:2]) > MAX_PIXELS:
+        raise DataError(
+            f"this image has {image.shape[0]} x {image.shape[1]} pixels; at most {MAX_PIXELS:,} are taken. "
+            f"Scale it down first."
+        )
     how = info.input.preprocessing
     if how is None:
         sized = cover(image, height, width)
@@ -122,8 +174,8 @@ def hear(wave: Wave, info: Info) -> npt.NDArray[np.float32]:
         DataError: the wave is empty, has several channels, or holds NaN or infinite values.
     """
     sound = sound_info(info)
-    check_wave(wave)
-    clip = wave[: sound.clip_samples]
+    clip = wave[: sound.clip_samples] if wave.ndim == 1 else wave
+    check_wave(clip)
     if info.input.kind == "frames":
         return log_mel(clip, frames=info.input.shape[1], filling=sound.filling)[np.newaxis]
     return fit_wave(clip, sound.clip_samples, sound.filling).astype(np.float32)
@@ -145,20 +197,20 @@ def _normalized(scaled: Array, info: InputInfo) -> Array:
     return scaled
 
 
-def _finite(given: Array) -> Array:
+def _finite(given: Array, first: int) -> Array:
     with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite, and is reported
         values = np.ascontiguousarray(given, dtype=np.float32)
     if not np.isfinite(values).all():
-        raise DataError(f"{_first_bad(values)} has NaN or infinite values. Repair or remove it.")
+        raise DataError(f"{_first_bad(values, first)} has NaN or infinite values. Repair or remove it.")
     return values
 
 
-def _check_range(given: Array) -> None:
+def _check_range(given: Array, first: int) -> None:
     low, high = float(given.min()), float(given.max())
     if low >= 0 and high <= 1:  # false with NaN among the values
         return
     if not np.isfinite(given).all():
-        raise DataError(f"{_first_bad(given)} has NaN or infinite values. Repair or remove it.")
+        raise DataError(f"{_first_bad(given, first)} has NaN or infinite values. Repair or remove it.")
     hint = (
         "Divide them by 255, or give them as uint8."
         if low >= 0 and high <= 255
@@ -167,9 +219,9 @@ def _check_range(given: Array) -> None:
     raise DataError(f"float images must lie between 0 and 1; these lie between {low:g} and {high:g}. {hint}")
 
 
-def _first_bad(given: Array) -> str:
+def _first_bad(given: Array, first: int) -> str:
     finite = np.isfinite(given).reshape(len(given), -1).all(axis=1)
-    return f"input {int(np.flatnonzero(~finite)[0])} of the batch"
+    return f"input {first + int(np.flatnonzero(~finite)[0])} of the batch"
 
 
 def _check_shape(given: Array, wanted: tuple[int, ...], info: InputInfo, order: str) -> None:

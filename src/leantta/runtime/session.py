@@ -9,7 +9,7 @@ at once, and the same input gives the same answer in any order and any company. 
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from threading import Lock
 from types import TracebackType
@@ -18,13 +18,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leantta.errors import ArtifactError, SettingError
+from leantta.errors import ArtifactError, DataError, SettingError
 from leantta.runtime.container import check_crc, read_container
 from leantta.runtime.engines import NEXT_MEMORY, Engine, OnnxRuntime, open_engine
-from leantta.runtime.inputs import prepare, single
+from leantta.runtime.inputs import at_once, prepare_in_slices, single
 from leantta.runtime.metadata import Info, read_info
 from leantta.runtime.prediction import Floats, Outputs, Prediction, probabilities
 from leantta.runtime.signature import check_signature, output_names
+
+Results = dict[str, npt.NDArray[Any]]
 
 
 class Session:
@@ -50,38 +52,53 @@ class Session:
     def __repr__(self) -> str:
         """Return what it is, in one line."""
         adapts = f"{len(self.info.layers)} layers adapt" if self.info.layers else "nothing adapts"
-        closed = ", closed" if self._engine is None else ""
-        return f"<Session {self.name}: {self.info.model} {self.info.precision}, {adapts}{closed}>"
+        how = ", closed" if self._engine is None else "" if self.native else ", without the kernel"
+        return f"<Session {self.name}: {self.info.model} {self.info.precision}, {adapts}{how}>"
+
+    @property
+    def native(self) -> bool:
+        """Whether adaptive layers run in our kernel, and not in the standard operators of the file."""
+        return self._engine is not None and self._engine.native
 
     def run(self, images: npt.ArrayLike, *, stream: str = "") -> Outputs:
         """Return all that the model says of a batch.
 
         Images are uint8 (n, h, w, c), or float (n, c, h, w) between 0 and 1; a model that is not for images
         takes float32 (n, *shape), a signal such as that of a motion sensor in its own unit. With a memory
-        they follow each other, and those that came before in the `stream` of that name.
+        they follow each other, and those that came before in the `stream` of that name. A batch of any size
+        is computed in parts that fit into memory.
 
         Raises:
-            DataError: the model does not take them; the message says why.
+            DataError: the model does not take them, or memory is short; the message says why.
             SettingError: the session is closed.
         """
-        return self.run_prepared(prepare(images, self.info.input), stream=stream)
+        return self._run(prepare_in_slices(images, self.info.input), stream)
 
     def run_prepared(self, inputs: npt.NDArray[Any], *, stream: str = "") -> Outputs:
         """Return all that the model says of a batch that `runtime.inputs.prepare` made: a part of `run`.
 
         Raises:
+            DataError: the answers do not fit into memory.
             SettingError: the session is closed.
         """
+        size = at_once(self.info.input)
+        return self._run((inputs[i : i + size] for i in range(0, max(len(inputs), 1), size)), stream)
+
+    def _run(self, parts: Iterable[npt.NDArray[Any]], stream: str) -> Outputs:
+        """Return all that the model says of the parts of a batch, each prepared when it is its turn."""
         engine = self._engine
         if engine is None:
             raise SettingError(f"the session of {self.name} is closed. Load the model again.")
-        started = time.perf_counter()
-        if isinstance(engine, OnnxRuntime) and not self.stateless:
-            results = self._follow(engine, inputs, stream)
-        else:
-            results = engine.run(inputs)
-        latency_ms = (time.perf_counter() - started) * 1000
-        adapts, count = bool(self.info.layers), len(inputs)
+        try:
+            if isinstance(engine, OnnxRuntime) and not self.stateless:
+                results, count, latency_ms = self._follow(engine, parts, stream)
+            else:
+                results, count, latency_ms = _computed(engine.run, parts)
+        except MemoryError as e:
+            raise DataError(
+                f"{self.name} has not enough memory for this batch: {e}. Give fewer at a time."
+            ) from e
+        adapts = bool(self.info.layers)
         outputs = Outputs(
             arrays={head.name: results[head.name] for head in self.info.heads},
             distance=results["distance"] if adapts else None,
@@ -97,16 +114,22 @@ class Session:
         return outputs
 
     def _follow(
-        self, engine: OnnxRuntime, inputs: npt.NDArray[Any], stream: str
-    ) -> dict[str, npt.NDArray[Any]]:
-        """Run inputs one after the other, each with what the one before left."""
+        self, engine: OnnxRuntime, parts: Iterable[npt.NDArray[Any]], stream: str
+    ) -> tuple[Results, int, float]:
+        """Run inputs one after the other, each with what the one before left; an error leaves the stream."""
         with self._following:
-            memory, parts = self._streams.get(stream), []
-            for place in range(len(inputs)):
-                parts.append(engine.run(inputs[place : place + 1], memory))
-                memory = parts[-1][NEXT_MEMORY]
-            self._streams[stream] = parts[-1][NEXT_MEMORY]
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+            memory = self._streams.get(stream)
+
+            def step(inputs: npt.NDArray[Any]) -> Results:
+                nonlocal memory
+                answer = engine.run(inputs, memory)
+                memory = answer[NEXT_MEMORY]
+                return answer
+
+            done = _computed(step, (part[i : i + 1] for part in parts for i in range(len(part))))
+            assert memory is not None  # a batch has inputs
+            self._streams[stream] = memory
+        return done
 
     def predict(self, images: npt.ArrayLike, *, stream: str = "") -> Floats:
         """Return the scores of a batch, (n, k), or (n, k, h, w) for each pixel; `run` says what is taken.
@@ -218,6 +241,22 @@ class Session:
             )
 
 
+def _computed(
+    run: Callable[[npt.NDArray[Any]], Results], parts: Iterable[npt.NDArray[Any]]
+) -> tuple[Results, int, float]:
+    """Return what comes of all parts together, how many inputs they have, and the milliseconds it took."""
+    answers, count, seconds = [], 0, 0.0
+    for inputs in parts:
+        started = time.perf_counter()
+        answers.append(run(inputs))
+        seconds += time.perf_counter() - started
+        count += len(inputs)
+    first, *others = answers
+    if others:
+        first = {name: np.concatenate([answer[name] for answer in answers]) for name in first}
+    return first, count, seconds * 1000
+
+
 def load(
     path: str | PathLike[str],
     *,
@@ -225,19 +264,25 @@ def load(
     threads: int | None = None,
     providers: Sequence[str] | None = None,
     memory: bool = False,
+    key: str | PathLike[str] | None = None,
 ) -> Session:
     """Return a session of the model file at `path`, after checking the file.
 
     `threads` is how many compute one prediction (default: the engine's choice); `providers` are those of ONNX
-    Runtime (default: the CPU). With `memory`, the layers remember the inputs before (see `Session.run`).
+    Runtime (default: the CPU). With `memory`, the layers remember the inputs before (see `Session.run`). With
+    the path of a public `key`, a file is taken only if its signature beside it fits (see `leantta sign`).
 
     Raises:
-        MissingFileError: there is nothing at `path`.
-        ArtifactError: the file is damaged, not ours, too new, or nothing that the engine can run.
+        MissingFileError: there is nothing at `path`, or at `key`.
+        ArtifactError: the file is damaged, not ours, too new, nothing that the engine can run, or not signed.
         SettingError: there is no such engine or provider, `threads` is below 1, or a memory is asked for and
             the file has no stream mode.
         MissingExtraError: the engine is not installed.
     """
+    if key is not None:
+        from leantta.runtime.signing import check_signed  # here, as few ask for it
+
+        check_signed(path, key)
     container = read_container(path)
     check_crc(container)
     info = read_info(container)

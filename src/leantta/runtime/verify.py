@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leantta.errors import ArtifactError
+from leantta.runtime.bodies import changed_functions
 from leantta.runtime.container import check_digest, read_container
 from leantta.runtime.engines import open_engine
 from leantta.runtime.kernel import describe
@@ -16,6 +17,7 @@ from leantta.runtime.prediction import Outputs
 from leantta.runtime.selftest import places
 from leantta.runtime.session import Session
 from leantta.runtime.signature import check_signature, output_names
+from leantta.runtime.signing import check_signed
 
 _DISTANCE_TOLERANCE = 0.01  # of 1 + the value: int8 rounds, and a batch may be summed in another order
 
@@ -28,8 +30,12 @@ class Check(NamedTuple):
     detail: str
 
 
-def verify(path: str | PathLike[str], *, engine: str = "onnxruntime") -> list[Check]:
+def verify(
+    path: str | PathLike[str], *, engine: str = "onnxruntime", key: str | PathLike[str] | None = None
+) -> list[Check]:
     """Return what was checked of the file at `path`; nothing is checked after a part that others need fails.
+
+    With a public `key`, the signature of the file is checked first.
 
     Raises:
         MissingFileError: there is nothing at `path`.
@@ -37,8 +43,12 @@ def verify(path: str | PathLike[str], *, engine: str = "onnxruntime") -> list[Ch
         MissingExtraError: the engine is not installed.
     """
     checks: list[Check] = []
-    name = "structure"
+    name = "structure" if key is None else "signature"
     try:
+        if key is not None:
+            check_signed(path, key)
+            checks.append(Check(name, True, f"the owner of {key} signed this file"))
+            name = "structure"
         container = read_container(path)
         opsets = ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in container.opsets.items())
         checks.append(Check(name, True, f"ONNX, {container.size:,} bytes, one file; operators of {opsets}"))
@@ -49,6 +59,10 @@ def verify(path: str | PathLike[str], *, engine: str = "onnxruntime") -> list[Ch
         name = "metadata"
         info = read_info(container)
         checks.append(Check(name, True, f"format {info.format}: {_summary(info)}"))
+        name = "functions"
+        changed = changed_functions(container.path)
+        strange = f"{', '.join(changed)}: none that LeanTTA has written, so it runs without the kernel"
+        checks.append(Check(name, not changed, strange if changed else "as LeanTTA writes them"))
         name = "engine"
         opened = open_engine(engine, container.path, names=output_names(info))
         check_signature(opened, info, container.path)

@@ -6,7 +6,7 @@ any size is looked through in a few windows of a few kilobytes.
 """
 
 from collections.abc import Iterator
-from io import FileIO
+from typing import BinaryIO
 
 VARINT, BYTES = 0, 2
 
@@ -35,7 +35,7 @@ A plain tuple, as a model has tens of thousands.
 class Wire:
     """Gives the fields of messages in a file of `size` bytes."""
 
-    def __init__(self, file: FileIO, size: int) -> None:
+    def __init__(self, file: BinaryIO, size: int) -> None:
         self._file = file
         self.size = size
         self._base, self._window = 0, b""  # what was read last: most messages lie in the same window
@@ -89,15 +89,17 @@ class Wire:
         *_, start, end = field
         if end - start > limit:
             raise WireError(f"a text of {end - start:,} bytes, where at most {limit:,} are usual", start)
-        place = start - self._base
-        if place >= 0 and end - self._base <= len(self._window):
-            data = self._window[place : end - self._base]
-        else:
-            data = self._read(start, end - start)
         try:
-            return data.decode()
+            return self.data(start, end).decode()
         except UnicodeDecodeError as e:
             raise WireError("a text that is not UTF-8", start) from e
+
+    def data(self, start: int, end: int) -> bytes:
+        """Return the bytes between two places, which must be few."""
+        place = start - self._base
+        if place >= 0 and end - self._base <= len(self._window):
+            return self._window[place : end - self._base]
+        return self._read(start, end - start)
 
     def _read(self, start: int, length: int) -> bytes:
         self._file.seek(start)

@@ -45,6 +45,7 @@ class Settings:
     """How a server works."""
 
     threads: int | None = None  # of one prediction
+    key: Path | None = None  # a public key: files must be signed
     limits: Limits = field(default_factory=Limits)
     max_bytes: int = 16_777_216  # of one body
     max_pixels: int = 25_000_000  # of one image
@@ -257,7 +258,7 @@ def make_app(paths: list[Path], settings: Settings, token: str | None) -> tuple[
     Raises:
         LeanTTAError: a file is missing, damaged or not ours.
     """
-    models = Models(settings.limits, settings.threads)
+    models = Models(settings.limits, settings.threads, settings.key)
     models.load(paths)
     service = Service(models, settings, token)
 

@@ -20,6 +20,7 @@ from leantta.runtime.engines import NEXT_MEMORY, Port
 from leantta.runtime.metadata import Info, read_info
 from leantta.runtime.session import Session, load
 from leantta.runtime.signature import expected_inputs, expected_outputs
+from leantta.runtime.signing import signature_of
 from leantta.runtime.verify import verify
 from leantta.serve.batching import Limits, Worker
 from leantta.serve.refusal import RefusalError
@@ -90,12 +91,13 @@ class Version:
 class Models:
     """The versions that answer now. Made and used in one event loop."""
 
-    def __init__(self, limits: Limits, threads: int | None) -> None:
+    def __init__(self, limits: Limits, threads: int | None, key: Path | None = None) -> None:
         self._limits = limits
         self._threads = threads
+        self._key = key
         self._paths: dict[str, Path] = {}
         self._versions: dict[str, Version] = {}
-        self._refused: dict[str, _Stamp] = {}  # files that are no model, so that this is said once
+        self._refused: dict[str, tuple[_Stamp | None, ...]] = {}  # no models, so that this is said once
         self.tallies: dict[str, Tally] = {}
         self.reloads = 0
         self.failed_reloads = 0
@@ -120,7 +122,7 @@ class Models:
                 )
             self._paths[name] = path
             self.tallies[name] = Tally(name)
-            self._versions[name] = self._version(name, _read(path, self._threads))
+            self._versions[name] = self._version(name, _read(path, self._threads, self._key))
 
     def get(self, name: str | None, version: str | None = None) -> Version:
         """Return the version of a model that answers now; without a name, of the only one.
@@ -152,13 +154,13 @@ class Models:
 
     async def _renew(self, name: str) -> None:
         path, old = self._paths[name], self._versions[name]
-        stamp = _stamp(path)
-        if stamp is None or stamp in (old.stamp, self._refused.get(name)):
+        stamps = _stamp(path), _stamp(signature_of(path))
+        if stamps[0] in (None, old.stamp) or stamps == self._refused.get(name):
             return
         try:
-            read = await asyncio.to_thread(_read, path, self._threads)
+            read = await asyncio.to_thread(_read, path, self._threads, self._key)
         except LeanTTAError as e:
-            self._refused[name] = stamp
+            self._refused[name] = stamps
             self.failed_reloads += 1
             logger.warning("%s was changed and is not taken: %s The one before answers on.", path, e)
             return
@@ -186,14 +188,14 @@ def _stamp(path: Path) -> _Stamp | None:
     return _Stamp(status.st_ino, status.st_mtime_ns, status.st_size)
 
 
-def _read(path: Path, threads: int | None) -> _Read:
+def _read(path: Path, threads: int | None, key: Path | None) -> _Read:
     """Return a file that computes what it computed when it was made, loaded and run once."""
     before = _stamp(path)
     container = read_container(path)
-    for check in verify(path):
+    for check in verify(path, key=key):
         if not check.ok:
             raise ArtifactError(f"{path} fails its {check.name}: {check.detail}")
-    session = load(path, threads=threads, memory=read_info(container).memory is not None)
+    session = load(path, threads=threads, memory=read_info(container).memory is not None, key=key)
     session.run(session.info.selftest.images())  # the first run is slow
     session.reset()
     if before is None or before != _stamp(path):

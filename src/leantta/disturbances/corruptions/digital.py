@@ -47,7 +47,7 @@ def jpeg_compression(images: Images, draws: Draws, *, quality: int) -> Images:  
 def _through_jpeg(image: Images, quality: int) -> Images:
     file = BytesIO()
     Image.fromarray(image).save(file, "JPEG", quality=quality)
-    return np.asarray(Image.open(file))
+    return np.asarray(Image.open(file, formats=["JPEG"]))
 
 
 def pixelate(images: Images, draws: Draws, *, scale: float) -> Images:  # noqa: ARG001 - same shape for all

@@ -75,7 +75,8 @@ def windows(grain: Grain, source: WindowSource) -> tuple[Images, ...]:
         raise MissingExtraError(
             "the photographs of frost are not installed. Run: pip install 'leantta[frost]'"
         )
-    photographs = [np.asarray(Image.open(folder / name).convert("RGB")) for name in PHOTOGRAPHS]
+    opened = [Image.open(folder / name, formats=["JPEG", "PNG"]) for name in PHOTOGRAPHS]
+    photographs = [np.asarray(image.convert("RGB")) for image in opened]
     step = 5 if grain is Grain.COARSE else 1
     return tuple(photograph[step // 2 :: step, step // 2 :: step] for photograph in photographs)
 
