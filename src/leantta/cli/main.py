@@ -18,6 +18,7 @@ from leantta.cli.inspection import inspection
 from leantta.cli.play import play
 from leantta.cli.report import report
 from leantta.cli.run import run
+from leantta.cli.scan import scan
 from leantta.cli.serve import serve
 from leantta.cli.verify import verify
 from leantta.cli.watch import watch
@@ -61,7 +62,7 @@ def cli() -> None:
 
 
 COMMANDS = (
-    *(inspection, convert, evaluation, report, corrupt, run, serve, watch, play, verify, bench, doctor),
+    *(inspection, convert, evaluation, report, corrupt, run, scan, serve, watch, play, verify, bench, doctor),
 )
 for command in COMMANDS:
     cli.add_command(command)
