@@ -25,7 +25,7 @@ from leantta.cli.run import engine_option
     is_flag=False,
     flag_value="local",
     metavar="[ADDRESS]",
-    help="Use Ray: on this machine, or on the cluster at HOST:PORT (auto: that of this machine).",
+    help="Use Ray: alone on this machine, or the cluster whose head is at HOST:PORT.",
 )
 @click.option("--actors", type=click.IntRange(min=1), help="Models that Ray loads. [default: as many as fit]")
 @click.option(

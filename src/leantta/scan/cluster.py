@@ -109,9 +109,9 @@ def _connected(address: str, cores: int) -> Any:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     import ray
 
-    if address not in ("local", "auto"):
-        _check_answers(address)
     local = address == "local"
+    if not local:
+        _check_answers(address)
     own = (
         {
             "num_cpus": max(cores, os.cpu_count() or 1),
@@ -123,7 +123,7 @@ def _connected(address: str, cores: int) -> Any:
     )
     try:
         ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False, **own)
-    except (ConnectionError, RuntimeError, ValueError, OSError) as e:
+    except (ray.exceptions.RayError, ConnectionError, RuntimeError, ValueError, OSError) as e:
         raise _no_cluster(address, e) from e
     return ray
 
@@ -140,9 +140,7 @@ def _check_answers(address: str) -> None:
         )
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit():
-        raise SettingError(
-            f"{address} is no address of a cluster. Give HOST:PORT, as 10.0.0.1:6379, or auto."
-        )
+        raise SettingError(f"{address} is no address of a cluster. Give HOST:PORT, as 10.0.0.1:6379.")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_S).close()
     except (OSError, OverflowError) as e:

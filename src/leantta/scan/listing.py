@@ -1,8 +1,8 @@
 """The listing of a scan: what there is to do, in chunks, written before the first input is read.
 
 A chunk is what one worker does at a time and what one part file holds: about `Settings.chunk` inputs. It is a
-row group of `listing/NNNNNN.parquet`, of which each has a thousand. Files and tars are not opened for it, nor
-are Parquet files below `SPLIT` bytes; of larger ones each row group is an entry.
+row group of `listing/NNNNNN.parquet`, of which each has a thousand. Files and tars are not opened for it. Of
+a Parquet file each row group is an entry; of a small one in a store the whole file, so as not to open it.
 """
 
 import json
@@ -28,9 +28,9 @@ PER_SHARD = 1000
 TARS, TABLES = (".tar", ".tar.gz", ".tgz"), (".parquet", ".pq")
 
 SPLIT = 67_108_864
-"""A Parquet file of more bytes is divided by its row groups."""
+"""A Parquet file of more bytes is opened also in a store."""
 
-FILE_BYTES, MEMBER_BYTES = 4_194_304, 131_072
+FILE_BYTES, MEMBER_BYTES = 4_194_304, 16_384
 """A file of more bytes counts as several inputs; so many bytes of a tar or table are taken for one."""
 
 WHOLE = -1
@@ -59,7 +59,7 @@ class Listed(NamedTuple):
     """What a listing holds."""
 
     chunks: int
-    files: int
+    entries: int
     size: int  # bytes
 
 
@@ -80,13 +80,13 @@ def write_listing(
     """
     writer = _Writer(folder, chunk)
     for number, each in enumerate(asked):
-        for entry in _entries(each, endings, without):
+        for entry, cost in _entries(each, endings, without):
             if any(before.has(each.place, entry.path) for before in asked[:number]):
                 continue
-            writer.add(entry)
-            told(writer.files)
+            writer.add(entry, cost)
+            told(writer.entries)
     listed = writer.close()
-    if not listed.files:
+    if not listed.chunks:
         names = ", ".join(each.text for each in asked[:3])
         raise DataError(
             f"nothing to scan in {names}. The model reads files that end in {', '.join(endings)}, also in "
@@ -95,7 +95,7 @@ def write_listing(
     return listed
 
 
-def _entries(asked: Asked, endings: Sequence[str], without: Path) -> Iterator[Entry]:
+def _entries(asked: Asked, endings: Sequence[str], without: Path) -> Iterator[tuple[Entry, int]]:
     own = f"{without.absolute()}{os.sep}"
     place = asked.place
     for found in asked.files():
@@ -107,10 +107,10 @@ def _entries(asked: Asked, endings: Sequence[str], without: Path) -> Iterator[En
                 continue
             kind = "file"  # it was named by itself, so it is an input, whatever it is called
         entry = Entry(place.store, found.path, kind, WHOLE, found.size, found.modified)
-        if kind == "parquet" and found.size > SPLIT:
+        if kind == "parquet" and (place.store is None or found.size > SPLIT):
             yield from _groups(place, entry)
         else:
-            yield entry
+            yield entry, _cost(entry)
 
 
 def _kind(path: str, endings: Sequence[str]) -> Kind | None:
@@ -124,15 +124,19 @@ def _kind(path: str, endings: Sequence[str]) -> Kind | None:
     return "foreign" if name.endswith((*IMAGES, *SOUNDS)) else None
 
 
-def _groups(place: Place, entry: Entry) -> Iterator[Entry]:
+def _groups(place: Place, entry: Entry) -> Iterator[tuple[Entry, int]]:
     try:
         with place.open(entry.path) as file:
             facts = pq.read_metadata(file)
     except (OSError, pa.ArrowException):  # the worker will say so in a row
-        yield entry
+        yield entry, 1
         return
+    if not facts.num_rows:
+        yield entry, 1
     for group in range(facts.num_row_groups):
-        yield entry._replace(group=group, size=facts.row_group(group).total_byte_size)
+        part = facts.row_group(group)
+        if part.num_rows:
+            yield entry._replace(group=group, size=part.total_byte_size), part.num_rows
 
 
 class _Writer:
@@ -140,15 +144,14 @@ class _Writer:
 
     def __init__(self, folder: Path, chunk: int) -> None:
         self.folder, self.chunk = folder, chunk
-        self.files = self.size = self.chunks = 0
+        self.entries = self.size = self.chunks = 0
         self.waiting: list[Entry] = []
         self.cost = 0
         self.done: list[tuple[pa.Table, int]] = []
 
-    def add(self, entry: Entry) -> None:
-        self.files += 1
+    def add(self, entry: Entry, cost: int) -> None:
+        self.entries += 1
         self.size += entry.size
-        cost = _cost(entry)
         if self.waiting and self.cost + cost > self.chunk:
             self._end_chunk()
         self.waiting.append(entry)
@@ -159,7 +162,7 @@ class _Writer:
             self._end_chunk()
         if self.done:
             self._end_shard()
-        return Listed(self.chunks, self.files, self.size)
+        return Listed(self.chunks, self.entries, self.size)
 
     def _end_chunk(self) -> None:
         columns = list(zip(*self.waiting, strict=True))
