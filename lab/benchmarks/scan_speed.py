@@ -2,8 +2,8 @@
 
     python lab/benchmarks/scan_speed.py [--rounds 7] [--output results/scan_speed.json] [--show]
 
-Photographs of 640 x 480 pixels lie in tars; MobileNetV2 sees 224 x 224 of each. In turns, one process with one
-core scans them, and two actors with one core each. The rate is that from the first part file to the last but
+Photographs of 640 x 480 pixels lie in tars; MobileNetV2 sees 224 x 224 of each. In turns one process with one
+core scans them, and two actors with a core each. The rate is that from the first part file to the last but
 one, so that neither loading nor the end, when one actor has nothing left, is counted. CPU time is that of the
 driver and all that it starts, Ray's own processes included: what it buys does not depend on who else uses the
 machine. `--show` prints the record's table.
@@ -105,10 +105,8 @@ def table(record: dict[str, Any]) -> Table:
     """Return the medians, and the ratio of two actors to twice the one process."""
     took = record["rounds"]
     rows = []
-    for key, words, times in (
-        ("inputs_per_s", "inputs/s", 2),
-        ("inputs_per_cpu_s", "inputs per s of CPU", 1),
-    ):
+    kinds = (("inputs_per_s", "inputs/s", 2), ("inputs_per_cpu_s", "inputs per s of CPU", 1))
+    for key, words, times in kinds:
         one, two = (statistics.median(each[key] for each in took[name]) for name in (ONE, TWO))
         ratios = [b[key] / a[key] / times for a, b in zip(took[ONE], took[TWO], strict=True)]
         span = f"{min(ratios):.2f} to {max(ratios):.2f}"

@@ -1,5 +1,7 @@
 """`leantta scan`: a model file over an archive, into Parquet."""
 
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import click
@@ -107,7 +109,10 @@ def scan(
 
     finding = Bar("found")
     execute = in_process if address is None else Cluster(address, actors, cores or 1)
-    summary = run_scan(request, execute, listing=lambda files: finding(files, files + 1), progress=progress)
+    with redirect_stdout(sys.stderr):  # Ray tells of dead workers there, where results belong
+        summary = run_scan(
+            request, execute, listing=lambda files: finding(files, files + 1), progress=progress
+        )
     if not summary.chunks:
         click.echo(f"nothing is missing: {summary.before:,} part files are in {output}")
         return
