@@ -24,7 +24,7 @@ RANKS = [
     ["gates"],
     ["graph", "runtime"],
     ["modalities", "quantize"],
-    ["models", "monitor", "play", "streams"],
+    ["models", "monitor", "play", "scan", "streams"],
     ["evaluate"],
     ["nn"],
     ["measure", "report", "serve", "surgery"],
@@ -67,6 +67,7 @@ TORCH_FREE = [
     "report",
     "runtime",
     "play",
+    "scan",
     "serve",
     "cli",
 ]

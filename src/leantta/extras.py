@@ -13,6 +13,8 @@ EXTRA_OF: Mapping[str, str] = {
     "matplotlib": "bench",
     "openvino": "openvino",
     "soundfile": "audio",
+    "pyarrow": "archive",
+    "ray": "ray",
     "paho": "mqtt",
     "starlette": "serve",
     "uvicorn": "serve",

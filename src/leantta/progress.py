@@ -22,8 +22,9 @@ class Bar:
     Used as a `Progress`, one for each piece of work: `evaluate(..., progress=Bar("resnet18 none"))`.
     """
 
-    def __init__(self, label: str, stream: TextIO | None = None) -> None:
+    def __init__(self, label: str, stream: TextIO | None = None, *, unit: str = "") -> None:
         self.label = label
+        self.unit = unit  # of what is done; if it is said, the rate is shown
         self.stream = stream or sys.stderr
         self.redraws = self.stream.isatty()
         self.started = self.drawn = time.monotonic()
@@ -37,10 +38,32 @@ class Bar:
         self.drawn = now
         spent = now - self.started
         rest = (
-            f"{spent:.0f} s" if finished else f"{spent / done * (total - done):.0f} s left" if done else "..."
+            _duration(spent)
+            if finished
+            else f"{_duration(spent / done * (total - done))} left"
+            if done
+            else "..."
         )
+        if self.unit:
+            rest = f"{done / max(spent, 1e-9):,.0f} {self.unit}/s  {rest}"
         filled = 24 * done // max(total, 1)
         bar = f"{self.label}  [{'#' * filled}{'.' * (24 - filled)}] {done}/{total}  {rest}"
         end = "\n" if finished or not self.redraws else ""
         self.stream.write(f"\r{bar}\x1b[K{end}" if self.redraws else f"{bar}{end}")
         self.stream.flush()
+
+
+def _duration(seconds: float) -> str:
+    """Return a time as a person says it.
+
+    >>> _duration(59.6), _duration(600), _duration(100_000)
+    ('60 s', '10 min', '1 d 4 h')
+    """
+    if seconds < 600:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    if minutes < 1440:
+        return f"{minutes // 60} h {minutes % 60} min"
+    return f"{minutes // 1440} d {round(minutes % 1440 / 60)} h"

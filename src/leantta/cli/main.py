@@ -18,6 +18,7 @@ from leantta.cli.inspection import inspection
 from leantta.cli.play import play
 from leantta.cli.report import report
 from leantta.cli.run import run
+from leantta.cli.scan import scan
 from leantta.cli.serve import serve
 from leantta.cli.sign import keys, sign
 from leantta.cli.verify import verify
@@ -62,22 +63,8 @@ def cli() -> None:
 
 
 COMMANDS = (
-    *(
-        inspection,
-        convert,
-        evaluation,
-        report,
-        corrupt,
-        run,
-        serve,
-        watch,
-        play,
-        verify,
-        keys,
-        sign,
-        bench,
-        doctor,
-    ),
+    *(inspection, convert, evaluation, report, corrupt, run, scan, serve, watch, play),
+    *(verify, keys, sign, bench, doctor),
 )
 for command in COMMANDS:
     cli.add_command(command)

@@ -34,6 +34,9 @@ def report(
     Of the log of a `leantta watch` it writes one page with everything inside: shift and labels over time, the
     alarms, and the most shifted inputs as pictures.
 
+    Of the output folder of a `leantta scan` it prints counts, labels, the shift by folder and by time, the
+    most shifted inputs, and which could not be read and why.
+
     Accuracies are in percent with 95 % intervals; differences are paired, on the same images.
 
     \b
@@ -42,6 +45,7 @@ def report(
       leantta report results/resnet18-*.jsonl --families
       leantta report results/reproduce/full/table-clean.records.tar.xz
       leantta report results/ --markdown > table.md
+      leantta report out/                what `leantta scan ... -o out/` found
       leantta report watch.jsonl --examples odd/ -o watch.html
     """
     from leantta.monitor.log import is_log
@@ -55,6 +59,12 @@ def report(
         with replacing(output) as part:
             part.write_text(page, encoding="utf-8")
         click.echo(f"wrote {output}")
+        return
+    if len(records) == 1 and (records[0] / "scan.json").is_file():
+        from leantta.scan.report import report_of
+        from leantta.scan.report import show as show_scan
+
+        click.echo(show_scan(report_of(records[0]), markdown=markdown, as_json=as_json))
         return
     from leantta.report.show import load_records, show
 

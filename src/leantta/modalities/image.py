@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from leantta.data.collection.search import find_images
 from leantta.data.datasets import Pixels, Samples, model_inputs
-from leantta.data.imagefiles import begins_like_image, decode_image, read_batch, read_image
+from leantta.data.imagefiles import SUFFIXES, begins_like_image, decode_image, read_batch, read_image
 from leantta.disturbances.corruptions.names import NAMES
 from leantta.errors import DataError
 from leantta.extras import missing_extra
@@ -26,6 +26,7 @@ class ImageReader(FileReader):
     """Reads images for a model that takes them, each at the model's size."""
 
     nothing = "standard input has neither an image nor paths."
+    endings = SUFFIXES
 
     def __init__(self, info: "Info") -> None:
         """Take what the model says of itself; raises SettingError if it is not for images."""
@@ -39,6 +40,10 @@ class ImageReader(FileReader):
     def sources(self, file: Path) -> Iterator[Source]:
         """Give the one image in a file."""
         yield str(file), partial(self._one, partial(read_image, file))
+
+    def content(self, data: bytes, name: str) -> Iterator[Source]:
+        """Give the image in the bytes of a file; it is decoded where it is."""
+        yield name, partial(self._one, partial(decode_image, data, name))
 
     def standard_input(self) -> Iterator[Source]:
         """Give the image whose bytes come in, or the images whose paths do, each when its line is there."""

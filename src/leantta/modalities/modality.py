@@ -9,11 +9,14 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, Protocol
 
+from leantta.data.beginnings import ending_of
 from leantta.data.datasets import Dataset, Inputs, Samples
-from leantta.errors import DataError, LeanTTAError
+from leantta.errors import DataError, LeanTTAError, MissingFileError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -46,6 +49,7 @@ class FileReader(ABC):
     """Makes inputs of files for one model file; each modality says which files, and what is in one."""
 
     nothing: ClassVar[str]  # what is said of a standard input that names no files
+    endings: ClassVar[tuple[str, ...]]  # of the files that it reads, in lower case
 
     def __init__(self, info: "Info") -> None:
         """Take what the model says of itself; raises SettingError if files cannot be given to it."""
@@ -72,6 +76,21 @@ class FileReader(ABC):
             except LeanTTAError as e:  # noqa: PERF203 - one bad file must not stop the others
                 yield _failing(str(file), e)
 
+    def content(self, data: bytes, name: str) -> Iterator[Source]:
+        """Give the sources in the bytes of a file, such as a member of an archive; `name` is for messages.
+
+        Each must be read before the next one is asked for.
+        """
+        ending = next((each for each in self.endings if name.lower().endswith(each)), None)
+        with TemporaryDirectory(prefix="leantta-") as folder:
+            path = Path(folder, f"content{ending or ending_of(data)}")
+            path.write_bytes(data)
+            try:
+                for _, read in self.sources(path):
+                    yield name, partial(_renamed, read, str(path), name)
+            except (DataError, MissingFileError) as e:
+                raise DataError(str(e).replace(str(path), name)) from e
+
     def standard_input(self) -> Iterator[Source]:
         """Give the sources in the files whose paths come in, each when its line is there."""
         return self.named(sys.stdin.buffer)
@@ -86,6 +105,14 @@ class FileReader(ABC):
                 yield from self.files(path)
         if empty:
             yield _failing("-", DataError(self.nothing))
+
+
+def _renamed(read: Read, path: str, name: str) -> Iterator[Given]:
+    """Give what a source has; an error names the source as a person knows it."""
+    try:
+        yield from read()
+    except (DataError, MissingFileError) as e:
+        raise DataError(str(e).replace(path, name)) from e
 
 
 def _failing(name: str, error: LeanTTAError) -> Source:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leantta.data.datasets import Inputs, Samples
-from leantta.data.windows import CHANNELS, SAMPLES, find_window_files, read_windows
+from leantta.data.windows import CHANNELS, SAMPLES, SUFFIXES, find_window_files, read_windows
 from leantta.disturbances.motion import EDITION, MOTION_SHIFTS, shift_motion
 from leantta.errors import SettingError
 from leantta.modalities.modality import FileReader, Given, Modality, Source
@@ -21,6 +21,7 @@ class WindowReader(FileReader):
     """Reads windows for a model that takes them; those of a file with several have numbers."""
 
     nothing = "standard input names no files of windows; give paths, one to a line."
+    endings = SUFFIXES
 
     def __init__(self, info: "Info") -> None:
         """Take what the model says of itself; raises SettingError if it takes other signals."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from leantta.data.audio import find_sounds
+from leantta.data.audio import SUFFIXES, find_sounds
 from leantta.data.datasets import Dataset, Inputs, Samples
 from leantta.data.logmel import HOP, SAMPLE_RATE, WINDOW, log_mel
 from leantta.data.sound_windows import read_sound_windows
@@ -31,6 +31,7 @@ class SoundReader(FileReader):
     """Reads sound, as frames or as a waveform: a long file window by window, in the memory of two windows."""
 
     nothing = "standard input names no sound files; give paths, one to a line."
+    endings = SUFFIXES
 
     def __init__(self, info: "Info") -> None:
         """Take what the model says of itself; raises SettingError if it is not for sound."""

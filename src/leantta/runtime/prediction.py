@@ -57,7 +57,7 @@ class Prediction:
 
 
 def probabilities(logits: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return the probability of each class, from the logits (k,) of one input.
+    """Return the probability of each class, from logits (..., k).
 
     A single logit answers yes or no: two probabilities come back, of no and of yes.
 
@@ -67,7 +67,7 @@ def probabilities(logits: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     array([0.12, 0.88])
     """
     scores = np.asarray(logits, np.float64)
-    if len(scores) == 1:
-        scores = np.array([0.0, scores[0]])
-    powers = np.exp(scores - scores.max())
-    return np.asarray(powers / powers.sum())
+    if scores.shape[-1] == 1:
+        scores = np.concatenate([np.zeros_like(scores), scores], axis=-1)
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))

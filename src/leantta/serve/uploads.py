@@ -8,25 +8,12 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from leantta.data.beginnings import TABLE, ending_of
 from leantta.data.imagefiles import begins_like_image, check_pixels
 from leantta.errors import DataError, MissingExtraError, MissingFileError
 from leantta.modalities.modality import FileReader, Given
 from leantta.serve.refusal import RefusalError
 
-_BEGINNINGS = (
-    (0, b"\xff\xd8\xff", ".jpg"),
-    (0, b"\x89PNG", ".png"),
-    (8, b"WEBP", ".webp"),
-    (0, b"BM", ".bmp"),
-    (8, b"WAVE", ".wav"),
-    (0, b"fLaC", ".flac"),
-    (0, b"OggS", ".ogg"),
-    (0, b"ID3", ".mp3"),
-    (0, b"\xff\xfb", ".mp3"),
-)
-"""Where which bytes tell a kind of file; anything else is read as a table of numbers."""
-
-_TABLE = ".csv"
 _MOST_TABLE_BYTES = 1_048_576  # a window has 1,152 numbers
 
 
@@ -44,11 +31,11 @@ class Uploads:
         Raises:
             RefusalError: it is not for this model, damaged, or too large.
         """
-        suffix = _suffix(body)
+        suffix = ending_of(body)
         name = f"body{suffix}"
         if not body:
             raise RefusalError(400, "the body is empty. Send the bytes of a file.")
-        if suffix == _TABLE and len(body) > _MOST_TABLE_BYTES:
+        if suffix == TABLE and len(body) > _MOST_TABLE_BYTES:
             raise RefusalError(413, f"a table has at most {_MOST_TABLE_BYTES:,} bytes.")
         path = Path(self._folder.name, name)
         try:
@@ -73,9 +60,3 @@ class Uploads:
     def close(self) -> None:
         """Remove the folder."""
         self._folder.cleanup()
-
-
-def _suffix(body: bytes) -> str:
-    return next(
-        (suffix for at, begins, suffix in _BEGINNINGS if body[at : at + len(begins)] == begins), _TABLE
-    )
