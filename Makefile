@@ -15,7 +15,7 @@ help:
 	@echo "make coverage  the tests again, and which lines they reach"
 	@echo "make slow   the longer tests"
 	@echo "make bench  what adapting costs: ours, ONNX Runtime, OpenVINO and torch, as ratios"
-	@echo "make docs   the site, into build/site (make docs-serve shows it)"
+	@echo "make docs   the documentation as a site, into build/site"
 	@echo "make wheels  what is published, into dist"
 	@echo "make test-arm64  model files and the kernel on an emulated arm64"
 
@@ -54,6 +54,10 @@ test-arm64: $(READY)  # needs Debian's qemu-user-static, debootstrap and g++-aar
 bench: $(READY)
 	$(BIN)/leantta bench resnet18
 	$(BIN)/leantta bench mobilenet_v2
+
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "Open build/site/index.html"
 
 wheels: $(READY)  # needs Debian's g++-aarch64-linux-gnu
 	$(BIN)/python scripts/wheels.py
