@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 # On CI the tests tell what they cover; it costs a third of their time.
 COVERAGE := $(if $(CI),--cov --cov-report=term)
 
-.PHONY: help setup demo test coverage lint types slow test-arm64 bench clean
+.PHONY: help setup demo test coverage lint types slow test-arm64 bench docs wheels clean
 
 help:
 	@echo "make demo   set up, then show a network losing and regaining accuracy (writes demo.html)"
@@ -15,6 +15,8 @@ help:
 	@echo "make coverage  the tests again, and which lines they reach"
 	@echo "make slow   the longer tests"
 	@echo "make bench  what adapting costs: ours, ONNX Runtime, OpenVINO and torch, as ratios"
+	@echo "make docs   the documentation as a site, into build/site"
+	@echo "make wheels  what is published, into dist"
 	@echo "make test-arm64  model files and the kernel on an emulated arm64"
 
 setup: $(READY)
@@ -52,6 +54,13 @@ test-arm64: $(READY)  # needs Debian's qemu-user-static, debootstrap and g++-aar
 bench: $(READY)
 	$(BIN)/leantta bench resnet18
 	$(BIN)/leantta bench mobilenet_v2
+
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "Open build/site/index.html"
+
+wheels: $(READY)  # needs Debian's g++-aarch64-linux-gnu
+	$(BIN)/python scripts/wheels.py
 
 clean:
 	rm -rf $(VENV) build dist src/leantta/lib demo.html demo.onnx

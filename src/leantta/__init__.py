@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from leantta.surgery.observe import shifts as shifts
     from leantta.surgery.plan import plan as plan
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _PUBLIC = {
     "leantta.data.preprocess": ("Preprocessing",),

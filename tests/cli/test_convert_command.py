@@ -51,13 +51,16 @@ def test_help_teaches_by_example(run: Run) -> None:
 
 def test_a_model_of_ones_own_becomes_a_file_that_runs(own_model: str, sample: Path, run: Run) -> None:
     source = ("--dataset", "cifar10", "--calibration", sample)
-    asked = ("--adapt", 1, "--gate", "calibrated", "--images", 64)
+    asked = ("--adapt", 1, "--gate", "calibrated", "--images", 64, "--card", "--licence", "mit")
     done = run("convert", own_model, *source, *asked, "-o", "out/x.onnx")
     assert done.returncode == 0, done.stderr
     for words in ("out/x.onnx (int8)", "1 adapt, 1 fused, 0 kept", "same decision on", "clean images"):
         assert words in done.stdout
     assert done.stdout.rstrip().endswith("Try it: leantta verify out/x.onnx && leantta run out/x.onnx PATH")
     assert all(check.ok for check in verify("out/x.onnx"))
+    card = Path("out/x.md").read_text()
+    assert 'license: "mit"' in card
+    assert "accuracy, clean cifar10" in card
     info = read_info(read_container("out/x.onnx"))
     assert info.classes is not None
     assert info.classes[:2] == ("airplane", "automobile")

@@ -4,4 +4,4 @@ It plugs into the command `leantta` and into `leantta.pretrained` through the en
 pyproject.toml.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -40,7 +40,9 @@ def test_train_writes_weights_and_their_card(images, tmp_path):
     card = weights.with_suffix(".md").read_text()
     for words in (
         "48 training images",
-        "of 48 test images",
+        "accuracy, test images, not adapting",
+        "] of 48",
+        'pipeline_tag: "image-classification"',
         "`start.safetensors`",
         "2, the first 1",
         "leantta train",

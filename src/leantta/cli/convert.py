@@ -97,6 +97,10 @@ from leantta.progress import Bar
     type=click.Path(path_type=Path),
     help="Labelled images (.npz or CIFAR folder, test split), for accuracy. Default: the calibration file's.",
 )
+@click.option(
+    "--card", is_flag=True, help="A model card beside the file, as the Hugging Face hub takes it (.md)."
+)
+@click.option("--licence", help="Licence of the weights for the card, as the hub spells it, e.g. apache-2.0.")
 def convert(
     model: str,
     weights: Path | None,
@@ -121,6 +125,8 @@ def convert(
     preprocessing: Preprocessing | None,
     classes: Path | None,
     test: Path | None,
+    card: bool,
+    licence: str | None,
 ) -> None:
     """Turn MODEL into one ONNX file that adapts to each input as it runs.
 
@@ -140,6 +146,7 @@ def convert(
       leantta convert timm:efficientnet_lite0 --weights mine.pth --calibration photos/ -o lite0.onnx
       leantta convert resnet18 --calibration cifar10.npz --field door/ -o door.onnx
       leantta convert resnet18 --calibration cifar10.npz --portable -o everywhere.onnx
+      leantta convert my_model.py:build --calibration photos/ --card --licence mit -o mine.onnx
       leantta convert motion_cnn --dataset har --calibration har.npz -o motion.onnx
       leantta convert efficientnet_lite0 --calibration imagenet-sample -o lite0.onnx
       leantta convert vggish --weights birds.safetensors --calibration sounds/ --input waveform -o birds.onnx
@@ -149,6 +156,8 @@ def convert(
     from leantta.memory import StreamMemory
     from leantta.surgery.adaptation import parse_selector
 
+    if licence is not None and not card:
+        raise click.UsageError("--licence goes with --card.")
     memory = StreamMemory() if stream else None
     request = Request(
         model=model,
@@ -177,5 +186,24 @@ def convert(
         classes=classes,
         test=test,
     )
-    click.echo(str(run_request(request, Bar)))
+    done = run_request(request, Bar)
+    click.echo(str(done))
+    if card:
+        click.echo(f"card: {_write_card(output, done.accuracy, dataset, licence)}")
     click.echo(f"\nTry it: leantta verify {output} && leantta run {output} PATH")
+
+
+def _write_card(
+    output: Path, accuracy: tuple[float, float, int] | None, dataset: str | None, licence: str | None
+) -> Path:
+    from leantta.files import replacing
+    from leantta.report.card import Measured, card_of
+
+    measured = None
+    if accuracy is not None:
+        _, share, inputs = accuracy
+        measured = Measured(right=round(share * inputs), inputs=inputs, of=dataset or "test inputs")
+    path = output.with_suffix(".md")
+    with replacing(path) as part:
+        part.write_text(card_of(output, measured, licence), encoding="utf-8")
+    return path

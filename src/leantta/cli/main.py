@@ -18,6 +18,7 @@ from leantta.cli.inspection import inspection
 from leantta.cli.play import play
 from leantta.cli.report import report
 from leantta.cli.run import run
+from leantta.cli.sample import sample
 from leantta.cli.scan import scan
 from leantta.cli.serve import serve
 from leantta.cli.sign import keys, sign
@@ -51,7 +52,8 @@ def cli() -> None:
     """Test-time adaptation for small CNNs: each input adapts the BatchNorm statistics for itself.
 
     \b
-    A first look, from a clone of the repository:
+    A first look:
+      leantta sample                     a model file and photographs to try the others on
       leantta demo                       a network loses accuracy on corrupted images and wins it back
       leantta inspect mobilenet_v2       what would adapt, what would be fused, and why
       leantta eval --model resnet18 --stream abrupt --method none,leantta --images cifar10.npz
@@ -64,7 +66,7 @@ def cli() -> None:
 
 COMMANDS = (
     *(inspection, convert, evaluation, report, corrupt, run, scan, serve, watch, play),
-    *(verify, keys, sign, bench, doctor),
+    *(verify, keys, sign, bench, doctor, sample),
 )
 for command in COMMANDS:
     cli.add_command(command)

@@ -27,7 +27,7 @@ def facts_of(path: str | PathLike[str]) -> str:
         MissingFileError: there is nothing at `path`.
         ArtifactError: the file is damaged, not ours, or too new.
     """
-    container, info = _opened(path)
+    container, info = opened(path)
     rows = [
         ("model", f"{info.model}, {info.precision}{', portable' if info.portable else ''}"),
         ("size", f"{container.size / 1e6:.2f} MB"),
@@ -54,12 +54,12 @@ def metadata_of(path: str | PathLike[str]) -> dict[str, Any]:
         MissingFileError: there is nothing at `path`.
         ArtifactError: the file is damaged, not ours, or too new.
     """
-    container, _ = _opened(path)
+    container, _ = opened(path)
     told: dict[str, Any] = json.loads(container.metadata[INFO_KEY])
     return told
 
 
-def _opened(path: str | PathLike[str]) -> tuple[Container, Info]:
+def opened(path: str | PathLike[str]) -> tuple[Container, Info]:
     """Return a file that is whole and of our kind, and what it says."""
     container = read_container(path)
     check_crc(container)
