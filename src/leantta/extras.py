@@ -20,7 +20,6 @@ EXTRA_OF: Mapping[str, str] = {
     "uvicorn": "serve",
     "h11": "serve",
     "prometheus_client": "serve",
-    "ray": "ray",
     "cryptography": "sign",
 }
 

@@ -127,6 +127,26 @@ def test_a_layer_that_is_left_keeps_its_exact_weights(inputs: Floats, portable: 
     assert errors[1] < errors[0]
 
 
+@pytest.mark.parametrize("portable", [False, True], ids=["nhwc", "portable"])
+def test_two_layers_that_read_the_same_tensor_are_left(inputs: Floats, portable: bool) -> None:
+    """As branches side by side do; mobileone_s0 was refused."""
+    graph = network()
+    nodes = list(graph.nodes)
+    place = next(i for i, node in enumerate(nodes) if node.name == "r")
+    nodes[place : place + 1] = [
+        Node("Conv", ("s", "we"), ("f",), {}, "f"),
+        Node("Add", ("e", "f"), ("sum",), {}, "sum"),
+        Node("Relu", ("sum",), ("r",), {}, "r"),
+    ]
+    more = dict.fromkeys(("f", "sum"), graph.tensors["e"])
+    graph = replace(graph, nodes=tuple(nodes), tensors={**graph.tensors, **more})
+    ranges = calibrate(graph, inputs)
+    left = ["e", "f"]
+    int8 = write_qdq(graph, ranges, left=left) if portable else write(graph, ranges, left)
+    exact, found = (run_graph(each, inputs, ["logits"])[0] for each in (graph, int8.graph))
+    assert np.abs(found - exact).mean() < 0.05 * np.abs(exact).mean()
+
+
 CHOICES: tuple[tuple[ObserverName, float], ...] = (("minmax", 0.0), ("auto", 0.3), ("auto", 0.0))
 
 

@@ -101,8 +101,11 @@ def guarded(edges: Edges, real: str, tensor: Tensor) -> str:
 
     ONNX Runtime rounds the weights of a layer between two roundings of its own accord, one scale for all.
     """
+    name = f"{real}/float"
+    if name in edges.tensors:  # another layer reads it, too
+        return name
     least = edges.constant("least", np.asarray(np.finfo(np.float32).min, np.float32))
-    return edges.emit("Max", [real, least], (f"{real}/float", tensor))
+    return edges.emit("Max", [real, least], (name, tensor))
 
 
 def as_it_was(edges: Edges, node: Node) -> None:
