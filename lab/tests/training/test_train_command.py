@@ -31,7 +31,7 @@ def test_train_writes_weights_and_their_card(images, tmp_path):
     save_weights(build("resnet18", num_classes=100), start)
     done = leantta(
         *("train", "resnet18", "--images", images, "--init", start),
-        *("--epochs", 2, "--small-epochs", 1, "--batch-size", 16, "--lr", 0.01, "--threads", 1),
+        *("--epochs", 2, "--small", "16:1", "--batch-size", 16, "--lr", 0.01, "--threads", 1),
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
@@ -44,12 +44,25 @@ def test_train_writes_weights_and_their_card(images, tmp_path):
         "] of 48",
         'pipeline_tag: "image-classification"',
         "`start.safetensors`",
-        "2, the first 1",
+        "2, 1 on images of 16 pixels a side, the rest in full size",
         "leantta train",
     ):
         assert words in card
     assert "loss" in done.stderr
     assert [path.name for path in weights.parent.iterdir() if "training" in path.name] == []
+
+
+def test_a_card_tells_of_teacher_average_and_mixup(images, tmp_path):
+    done = leantta(
+        *("train", "mobilenet_v2", "--images", images, "--teacher", "resnet18", "--epochs", 1),
+        *("--small", "8:1", "--batch-size", 16, "--lr", 0.01, "--threads", 1),
+        *("--mixup", 0.2, "--average", 0.99, "--cutout", 4),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    card = (tmp_path / "weights" / "mobilenet_v2_cifar10.md").read_text()
+    for words in ("resnet18, 0.7 of the loss", "0.99 a step", "mixup with alpha 0.2", "cutout of 4 pixels"):
+        assert words in card
 
 
 @pytest.mark.parametrize(
@@ -59,6 +72,7 @@ def test_train_writes_weights_and_their_card(images, tmp_path):
             ("vggish", "--dataset", "cifar10"),
             "vggish takes inputs of shape (1, 240, 64); cifar10 has 3 channels",
         ),
+        (("resnet18", "--taught", "0.5"), "no teacher, and a share of 0.5"),
         (("resnet18", "--init", "nowhere"), "no checkpoint at nowhere"),
         (("resnet18", "--batch-size", "64"), "48 images are less than one batch"),
     ],

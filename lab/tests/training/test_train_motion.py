@@ -30,7 +30,7 @@ def test_a_network_learns_made_up_motion(run: "Run", tmp_path: Path) -> None:
     assert "% of 120 test windows after 6 epochs" in done.stdout
     weights = tmp_path / "weights" / "motion_cnn_har.safetensors"
     card = weights.with_suffix(".md").read_text()
-    for words in ("240 training windows", "of 120 test windows", "moved in time by up to 32", "| as read, "):
+    for words in ("240 training windows", "] of 120", "moved in time by up to 32", "| as read, "):
         assert words in card
     assert "pixels" not in card
     model = pretrained("motion_cnn", "har", weights)

@@ -14,7 +14,7 @@ from leantta_lab.training import loop
 from leantta_lab.training.loop import Training
 from leantta_lab.training.recipes import Recipe
 
-RECIPE = Recipe(epochs=3, small_epochs=1, batch_size=16, peak_rate=0.05)
+RECIPE = Recipe(epochs=3, growth=((16, 1),), batch_size=16, peak_rate=0.05)
 
 
 def tiny_model() -> nn.Module:
@@ -35,45 +35,87 @@ def data(sample) -> Dataset:
     return Dataset(found.name, found.split, found.samples[:64], found.labels[:64], found.classes)
 
 
-def training(data, path, recipe=RECIPE, key="key") -> Training:
-    return Training(tiny_model(), data, recipe, checkpoint=path, key=key, bf16=False)
+def training(data, path, recipe=RECIPE, key="key", teacher=None) -> Training:
+    return Training(tiny_model(), data, recipe, checkpoint=path, key=key, bf16=False, teacher=teacher)
 
 
 def weights_of(model: nn.Module) -> list[np.ndarray]:
     return [value.numpy() for value in model.state_dict().values()]
 
 
-def test_a_stopped_training_goes_on_to_the_same_bits(data, tmp_path, monkeypatch):
-    whole = training(data, tmp_path / "whole")
+@pytest.mark.parametrize("changed", [{}, {"average": 0.9, "mixup": 0.3}], ids=str)
+def test_a_stopped_training_goes_on_to_the_same_bits(changed, data, tmp_path, monkeypatch):
+    recipe = replace(RECIPE, **changed)
+    whole = training(data, tmp_path / "whole", recipe)
     steps = list(whole.run())
     assert [step.done for step in steps] == list(range(1, 13))
 
     monkeypatch.setattr(loop, "SAVE_EVERY", 0.0)
-    stopped = training(data, tmp_path / "stopped")
+    stopped = training(data, tmp_path / "stopped", recipe)
     for step in stopped.run():
         if step.done == 5:
             break
-    again = training(data, tmp_path / "stopped")
+    again = training(data, tmp_path / "stopped", recipe)
     rest = list(again.run())
     assert [step.done for step in rest] == list(range(6, 13))
     assert rest[-1].seconds > rest[0].seconds > 0
     for one, other in zip(weights_of(whole.model), weights_of(again.model), strict=True):
         np.testing.assert_array_equal(one, other)
-    assert not list(training(data, tmp_path / "stopped").run())  # finished: nothing is left to do
+    assert not list(training(data, tmp_path / "stopped", recipe).run())  # finished: nothing is left to do
 
 
 def test_training_learns(data, tmp_path):
-    steps = list(training(data, tmp_path / "t", replace(RECIPE, epochs=20, small_epochs=0, cutout=0)).run())
+    steps = list(training(data, tmp_path / "t", replace(RECIPE, epochs=20, growth=(), cutout=0)).run())
     losses = [step.loss for step in steps]
     assert np.mean(losses[-8:]) < np.mean(losses[:8]) - 0.2
+
+
+def test_a_pupil_comes_nearer_to_its_teacher(data, tmp_path):
+    """A teacher whose scores have nothing to do with the labels is followed nevertheless."""
+    torch.manual_seed(11)
+    last = nn.Linear(12, 10)
+    teacher = nn.Sequential(nn.AdaptiveAvgPool2d(2), nn.Flatten(), last).eval()
+    with torch.no_grad():
+        last.weight.mul_(8)
+    before = [value.clone() for value in teacher.state_dict().values()]
+    recipe = replace(RECIPE, epochs=20, growth=(), cutout=0)
+
+    def agreement(pupil: nn.Module) -> float:
+        images = torch.from_numpy(data.samples).permute(0, 3, 1, 2) / 255
+        normalized = (images - images.mean((0, 2, 3), keepdim=True)) / images.std((0, 2, 3), keepdim=True)
+        with torch.no_grad():
+            return (pupil.eval()(normalized).argmax(1) == teacher(normalized).argmax(1)).float().mean().item()
+
+    alone = training(data, tmp_path / "alone", recipe)
+    taught = training(data, tmp_path / "taught", replace(recipe, taught=0.95), teacher=teacher)
+    for run in (alone, taught):
+        list(run.run())
+    assert agreement(taught.model) > agreement(alone.model) + 0.2
+    for value, earlier in zip(teacher.state_dict().values(), before, strict=True):
+        assert torch.equal(value, earlier)
+
+
+@pytest.mark.parametrize(("taught", "teacher"), [(0.5, None), (0.0, nn.Identity())])
+def test_a_teacher_and_its_share_belong_together(taught, teacher, data, tmp_path):
+    with pytest.raises(SettingError, match="of the loss that is the teacher's"):
+        training(data, tmp_path / "t", replace(RECIPE, taught=taught), teacher=teacher)
+
+
+def test_the_average_is_what_is_kept(data, tmp_path):
+    run = training(data, tmp_path / "t", replace(RECIPE, average=0.9))
+    list(run.run())
+    assert run.average is not None
+    for one, other in zip(weights_of(run.model), weights_of(run.average.module), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize(
     "changed",
     [
         {"epochs": 4},
-        {"small_epochs": 0},
-        {"small_side": 8},
+        {"growth": ()},
+        {"growth": ((8, 1),)},
+        {"growth": ((16, 2),)},
         {"batch_size": 32},
         {"optimizer": "adamw"},
         {"peak_rate": 0.02},
@@ -81,6 +123,8 @@ def test_training_learns(data, tmp_path):
         {"weight_decay": 0.1},
         {"cutout": 0},
         {"label_smoothing": 0.1},
+        {"mixup": 0.5},
+        {"average": 0.9},
         {"seed": 1},
     ],
     ids=str,
@@ -124,10 +168,14 @@ def test_a_loss_that_diverges_is_an_error(data, tmp_path):
     ("changed", "words"),
     [
         ({"epochs": 0}, "at least one epoch"),
-        ({"small_epochs": 9}, "at least one epoch"),
+        ({"growth": ((16, 9),)}, "at least one epoch"),
+        ({"growth": ((0, 1),)}, "of one pixel or more"),
         ({"batch_size": 1}, "two or more"),
         ({"peak_rate": 0.0}, "positive"),
-        ({"label_smoothing": 1.0}, "a share from 0 to below 1"),
+        ({"label_smoothing": 1.0}, "label smoothing is a share from 0 to below 1"),
+        ({"average": 1.0}, "average is a share from 0 to below 1"),
+        ({"taught": -0.1}, "taught is a share from 0 to below 1"),
+        ({"mixup": -1.0}, "alpha of mixup"),
     ],
 )
 def test_recipes_that_cannot_be_trained_are_refused(changed, words):

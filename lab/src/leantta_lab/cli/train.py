@@ -14,6 +14,22 @@ if TYPE_CHECKING:
     from leantta_lab.training.loop import Step
 
 SMOOTHING = 0.02
+TAUGHT = 0.7
+
+
+class Stage(options.AnyType):
+    """Epochs on small images, as SIDE:EPOCHS."""
+
+    name = "side:epochs"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int]:
+        """Return both numbers."""
+        side, colon, epochs = str(value).partition(":")
+        if not (colon and side.isdecimal() and epochs.isdecimal()):
+            self.fail(f"{value!r} is not of the form SIDE:EPOCHS, such as 16:10", param, ctx)
+        return int(side), int(epochs)
 
 
 class Shown:
@@ -53,11 +69,31 @@ class Shown:
     help="Start from this checkpoint; if it has other classes, its last layer is made anew.",
 )
 @click.option("--epochs", type=int, help="Times that every image is seen. [default: the recipe's]")
-@click.option("--small-epochs", type=int, help="How many of them see small images, at a third of the price.")
+@click.option(
+    "--small",
+    "growth",
+    type=Stage(),
+    multiple=True,
+    help="SIDE:EPOCHS, such as 16:10: the first 10 epochs see images of 16 pixels a side, which cost a\n"
+    "third. May be given again for the epochs that follow. [default: the recipe's]",
+)
 @click.option("--lr", type=float, help="Peak of the learning rate. [default: the recipe's]")
 @click.option("--batch-size", type=int, help="Images or windows per step. [default: the recipe's]")
 @click.option(
     "--label-smoothing", type=float, help="Share of the target that is spread over all classes. [default: 0]"
+)
+@click.option("--mixup", type=float, help="Mix images in pairs; alpha of the Beta distribution. [default: 0]")
+@click.option("--cutout", type=int, help="Side of the square that is blanked. [default: the recipe's]")
+@click.option(
+    "--average",
+    type=float,
+    help="Keep a running average of the weights, such as 0.999 of it at each step. [default: 0]",
+)
+@click.option(
+    "--teacher", type=options.Brought("models"), help="Learn from the scores of this model, with its weights."
+)
+@click.option(
+    "--taught", type=float, help="Share of the loss that is the teacher's. [default: 0.7 with a teacher]"
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of weights, order and augmentation.")
 @click.option(
@@ -75,10 +111,15 @@ def train(
     output: Path | None,
     init: Path | None,
     epochs: int | None,
-    small_epochs: int | None,
+    growth: tuple[tuple[int, int], ...],
     lr: float | None,
     batch_size: int | None,
     label_smoothing: float | None,
+    mixup: float | None,
+    cutout: int | None,
+    average: float | None,
+    teacher: str | None,
+    taught: float | None,
     seed: int,
     precision: str,
     threads: int | None,
@@ -95,7 +136,10 @@ def train(
       leantta train resnet18 --images cifar10.npz
       leantta train resnet18 --dataset cifar100 --images cifar100.npz \\
           --init weights/resnet18_cifar10.safetensors --epochs 3 --lr 0.05
-      leantta train mobilevit_s --images cifar10.npz --epochs 10 --small-epochs 7
+      leantta train mobilevit_s --images cifar10.npz --epochs 10 --small 32:7
+      leantta train resnet18 --images cifar10.npz --epochs 65 --small 16:10 --small 24:30 \\
+          --batch-size 256 --lr 0.2 --label-smoothing 0.1 --mixup 0.2 --average 0.999
+      leantta train mobilenet_v2 --images cifar10.npz --epochs 30 --teacher resnet18
       leantta train motion_cnn --images har.npz
       leantta train vggish --images birds
     """
@@ -103,16 +147,22 @@ def train(
 
     from leantta.modalities.datasets import modality_of
     from leantta.models.named import model_entry
-    from leantta_lab.training.recipes import recipe_of
+    from leantta_lab.training.recipes import recipe_of, shortened
     from leantta_lab.training.request import TrainRequest
     from leantta_lab.training.request import train as run_training
 
     recipe = recipe_of(model)
     dataset = dataset or model_entry(model).trained_on
-    if epochs is None:
-        epochs = recipe.epochs
-    if small_epochs is None:
-        small_epochs = min(recipe.small_epochs, epochs - 1)
+    epochs = recipe.epochs if epochs is None else epochs
+    asked = {
+        "peak_rate": lr,
+        "batch_size": batch_size,
+        "label_smoothing": label_smoothing,
+        "mixup": mixup,
+        "cutout": cutout,
+        "average": average,
+        "taught": TAUGHT if teacher and taught is None else taught,
+    }
     request = TrainRequest(
         model=model,
         images=images,
@@ -120,14 +170,13 @@ def train(
         recipe=replace(
             recipe,
             epochs=epochs,
-            small_epochs=small_epochs,
-            peak_rate=recipe.peak_rate if lr is None else lr,
-            batch_size=recipe.batch_size if batch_size is None else batch_size,
-            label_smoothing=recipe.label_smoothing if label_smoothing is None else label_smoothing,
+            growth=growth or shortened(recipe.growth, epochs - 1),
             seed=seed,
+            **{name: value for name, value in asked.items() if value is not None},  # type: ignore[arg-type]
         ),
         dataset=dataset,
         init=init,
+        teacher=teacher,
         precision=precision,  # type: ignore[arg-type]
         threads=threads,
         command=shlex.join(["leantta", *sys.argv[1:]]),

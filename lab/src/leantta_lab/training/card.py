@@ -18,6 +18,7 @@ class Trained:
     recipe: Recipe
     precision: str
     init: str | None
+    teacher: str | None
     train_images: int
     test_images: int
     accuracy: float
@@ -53,13 +54,13 @@ def card(trained: Trained) -> str:
     recipe, info = trained.recipe, dataset_info(trained.dataset)
     noun = info.modality.noun
     start = f"the weights of `{trained.init}`" if trained.init else "random weights"
-    small = (
-        f", the first {recipe.small_epochs} of them on images of {recipe.small_side} pixels a side"
-        if recipe.small_epochs
-        else ""
-    )
+    small = "".join(f", {epochs} on images of {side} pixels a side" for side, epochs in recipe.growth)
+    grown = f"{small}, the rest in full size" if small else ""
     f1 = [("weighted F1", f"{100 * trained.f1:.2f} %")] if info.yes_no else []
     smoothing = f", label smoothing {recipe.label_smoothing:g}" if recipe.label_smoothing else ""
+    mixup = f", mixup with alpha {recipe.mixup:g}" if recipe.mixup else ""
+    average = f", running average of the weights ({recipe.average:g} a step)" if recipe.average else ""
+    taught = [("teacher", f"{trained.teacher}, {recipe.taught:g} of the loss")] if trained.teacher else []
     optimizer = "AdamW" if recipe.optimizer == "adamw" else "SGD with Nesterov momentum 0.9"
     right = Measured(
         right=round(trained.accuracy * trained.test_images), inputs=trained.test_images, of=trained.dataset
@@ -71,13 +72,14 @@ def card(trained: Trained) -> str:
         training=[
             ("data", f"{trained.dataset}, {trained.train_images:,} training {noun}"),
             ("starts from", start),
-            ("epochs", f"{recipe.epochs}{small}"),
+            ("epochs", f"{recipe.epochs}{grown}"),
             (
                 "optimizer",
                 f"{optimizer}, batch {recipe.batch_size}, one cycle up to {recipe.peak_rate:g}, "
-                f"weight decay {recipe.weight_decay:g}{smoothing}",
+                f"weight decay {recipe.weight_decay:g}{smoothing}{average}",
             ),
-            ("augmentation", VIEWS[info.modality.name].summary(recipe)),
+            *taught,
+            ("augmentation", VIEWS[info.modality.name].summary(recipe) + mixup),
             ("computed in", f"{trained.precision}, {trained.seconds / 60:.0f} minutes, {trained.day}"),
             (
                 "input",

@@ -22,28 +22,57 @@ class Position:
     seconds: float = 0.0
 
 
-def training_key(model: str, dataset: str, recipe: Recipe, init_sha256: str | None, images: int) -> str:
+@dataclass(frozen=True, kw_only=True)
+class Moving:
+    """All that a training changes as it goes on."""
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    average: nn.Module | None = None
+
+    def state(self) -> dict[str, Any]:
+        """Return the state of each part by name."""
+        return {name: part.state_dict() for name, part in self._parts().items()}
+
+    def take(self, state: dict[str, Any]) -> None:
+        """Bring every part to a state that `state` returned."""
+        for name, part in self._parts().items():
+            part.load_state_dict(state[name])
+
+    def _parts(self) -> dict[str, Any]:
+        parts = {"model": self.model, "optimizer": self.optimizer, "average": self.average}
+        return {name: part for name, part in parts.items() if part is not None}
+
+
+def training_key(
+    model: str,
+    dataset: str,
+    recipe: Recipe,
+    init_sha256: str | None,
+    images: int,
+    teacher_sha256: str | None,
+) -> str:
     """Return a hash of all that decides a training's result; a checkpoint of another one is not taken up."""
-    told = {"model": model, "dataset": dataset, "init": init_sha256, "images": images, **asdict(recipe)}
+    told = {
+        "model": model,
+        "dataset": dataset,
+        "init": init_sha256,
+        "images": images,
+        "teacher": teacher_sha256,
+        **asdict(recipe),
+    }
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
-def save_position(
-    path: Path, key: str, position: Position, model: nn.Module, optimizer: torch.optim.Optimizer
-) -> None:
+def save_position(path: Path, key: str, position: Position, moving: Moving) -> None:
     """Write where the training stands; the file appears whole or not at all."""
-    content = {
-        "key": key,
-        **asdict(position),
-        "model": model.state_dict(),
-        "optimizer": optimizer.state_dict(),
-    }
+    content = {"key": key, **asdict(position), **moving.state()}
     with replacing(path) as part:
         torch.save(content, part)
 
 
-def load_position(path: Path, key: str, model: nn.Module, optimizer: torch.optim.Optimizer) -> Position:
-    """Bring model and optimizer to where the file says the training stands; without a file, to its start.
+def load_position(path: Path, key: str, moving: Moving) -> Position:
+    """Bring what moves to where the file says the training stands; without a file, leave it at its start.
 
     Raises:
         CheckpointError: the file is damaged or of another training; nothing was changed.
@@ -60,6 +89,5 @@ def load_position(path: Path, key: str, model: nn.Module, optimizer: torch.optim
             f"{path} is of a training with other settings, images or start. "
             f"Give those settings to go on with it, or delete it to start anew."
         )
-    model.load_state_dict(content["model"])
-    optimizer.load_state_dict(content["optimizer"])
+    moving.take(content)
     return Position(step=content["step"], seconds=content["seconds"])

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain, repeat
+from itertools import repeat
 from typing import Literal
 
 import torch
@@ -15,49 +15,78 @@ OptimizerName = Literal["sgd", "adamw"]
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How a model is trained.
-
-    The first `small_epochs` see images of `small_side` pixels, at about a third of the price; the rest see
-    the images as the model will.
-    """
+    """How a model is trained."""
 
     epochs: int
-    small_epochs: int = 0
-    small_side: int = 16
+    growth: tuple[tuple[int, int], ...] = ()  # (side, epochs): the first epochs see smaller images, for less
     batch_size: int = 128
     optimizer: OptimizerName = "sgd"
     peak_rate: float = 0.1
     warm_up: float = 0.25  # the part of all steps in which the rate rises
     weight_decay: float = 5e-4  # on the weights of convolutions and linear layers only
     cutout: int = 8  # side of the square that is blanked; 0: none
+    mixup: float = 0.0  # alpha of the Beta distribution of the shares in which two samples are mixed; 0: none
     label_smoothing: float = 0.0  # share of the target that is spread over all classes
+    average: float = 0.0  # what a running average of the weights keeps at each step; 0: the last weights
+    taught: float = 0.0  # share of the loss that asks for a teacher's scores instead of the labels
     seed: int = 0
 
     def __post_init__(self) -> None:
         """Refuse what cannot be trained."""
-        if self.epochs < 1 or not 0 <= self.small_epochs <= self.epochs:
+        if self.epochs < 1 or self.small_epochs > self.epochs:
             raise SettingError(
                 f"a training has at least one epoch, and of them 0 to all are small; "
                 f"got {self.epochs} with {self.small_epochs} small"
             )
+        if any(side < 1 or epochs < 1 for side, epochs in self.growth):
+            raise SettingError(f"small epochs are of one pixel or more and at least one; got {self.growth}")
         if self.batch_size < 2:
             raise SettingError(f"BatchNorm learns from batches of two or more; got {self.batch_size}")
-        if not 0 <= self.label_smoothing < 1:
-            raise SettingError(f"label smoothing is a share from 0 to below 1; got {self.label_smoothing}")
+        for name in ("label_smoothing", "average", "taught"):
+            if not 0 <= getattr(self, name) < 1:
+                raise SettingError(
+                    f"{name.replace('_', ' ')} is a share from 0 to below 1; got {getattr(self, name)}"
+                )
+        if not self.mixup >= 0:
+            raise SettingError(f"the alpha of mixup is 0 or more; got {self.mixup}")
         if not self.peak_rate > 0:
             raise SettingError(f"the learning rate must be positive; got {self.peak_rate}")
 
+    @property
+    def small_epochs(self) -> int:
+        """How many epochs see smaller images."""
+        return sum(epochs for _, epochs in self.growth)
+
     def sides(self, whole: int) -> Iterator[int]:
-        """Yield the side of the images in each epoch, where `whole` is their own."""
-        small = repeat(self.small_side, self.small_epochs)
-        return chain(small, repeat(whole, self.epochs - self.small_epochs))
+        """Yield the side of the images in each epoch, where `whole` is their own.
+
+        >>> list(Recipe(epochs=4, growth=((16, 1), (24, 2))).sides(32))
+        [16, 24, 24, 32]
+        """
+        for side, epochs in self.growth:
+            yield from repeat(side, epochs)
+        yield from repeat(whole, self.epochs - self.small_epochs)
+
+
+def shortened(growth: tuple[tuple[int, int], ...], most: int) -> tuple[tuple[int, int], ...]:
+    """Return as much of the small epochs as `most` allows, the last of them cut.
+
+    >>> shortened(((16, 4), (24, 4)), 6)
+    ((16, 4), (24, 2))
+    """
+    kept: list[tuple[int, int]] = []
+    for side, epochs in growth:
+        fitting = min(epochs, most - sum(earlier for _, earlier in kept))
+        if fitting > 0:
+            kept.append((side, fitting))
+    return tuple(kept)
 
 
 RECIPES: Mapping[str, Recipe] = {
     "resnet18": Recipe(epochs=16),
     "mobilenet_v2": Recipe(epochs=16),
     "mobilevit_s": Recipe(
-        epochs=16, small_epochs=10, small_side=32, optimizer="adamw", peak_rate=8e-4, weight_decay=0.05
+        epochs=16, growth=((32, 10),), optimizer="adamw", peak_rate=8e-4, weight_decay=0.05
     ),
     "vggish": Recipe(
         epochs=16, batch_size=16, optimizer="adamw", peak_rate=1e-3, weight_decay=0.02, cutout=0

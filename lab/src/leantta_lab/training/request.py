@@ -43,6 +43,7 @@ class TrainRequest:
     output: Path
     recipe: Recipe
     init: Path | None = None  # a checkpoint of the same network; for other classes with a fresh last layer
+    teacher: str | None = None  # a model of the table that has weights for the dataset
     precision: Precision = "auto"
     threads: int | None = None
     command: str = ""  # for the card
@@ -68,13 +69,22 @@ def train(request: TrainRequest, tell: Callable[[Step], None] = lambda _: None) 
     data = load_data(request.images, request.dataset, "train")
     test = load_data(request.images, request.dataset, "test")
     model = starting_model(request)
+    teacher, teacher_weights = taught_by(request)
     training = Training(
         model,
         data,
         request.recipe,
         checkpoint=request.checkpoint,
-        key=training_key(request.model, request.dataset, request.recipe, _digest(request.init), len(data)),
+        key=training_key(
+            request.model,
+            request.dataset,
+            request.recipe,
+            _digest(request.init),
+            len(data),
+            _digest(teacher_weights),
+        ),
         bf16=bf16,
+        teacher=teacher,
     )
     for step in training.run():
         tell(step)
@@ -87,6 +97,7 @@ def train(request: TrainRequest, tell: Callable[[Step], None] = lambda _: None) 
         recipe=request.recipe,
         precision="bf16 autocast" if bf16 else "fp32",
         init=None if request.init is None else request.init.name,
+        teacher=request.teacher,
         train_images=len(data),
         test_images=len(test),
         accuracy=float((predictions == test.labels).mean()),
@@ -127,6 +138,20 @@ def starting_model(request: TrainRequest) -> nn.Module:
     if request.init is not None:
         load_weights(model, request.init, new_head=True)
     return model
+
+
+def taught_by(request: TrainRequest) -> tuple[nn.Module | None, Path | None]:
+    """Return the teacher with its weights, which is not changed, and the file of those; None: there is none.
+
+    Raises:
+        LeanTTAError: no such model, or no weights of it for the dataset.
+    """
+    if request.teacher is None:
+        return None, None
+    model = build(request.teacher, num_classes=dataset_info(request.dataset).outputs)
+    weights = model_entry(request.teacher).weights(request.dataset)
+    load_weights(model, weights)
+    return model.requires_grad_(False).to(memory_format=torch.channels_last), weights  # type: ignore[call-overload]
 
 
 def decided(model: nn.Module, data: Dataset) -> Labels:
