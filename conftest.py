@@ -1,4 +1,5 @@
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,9 @@ from leantta.cli.main import main
 from running import Done, Run
 
 CHECKOUT = Path(__file__).resolve().parent
+
+NEEDS_RAY = "lab/src/leantta_lab/reproduce/ray_pool.py"
+collect_ignore = [] if find_spec("ray") else [NEEDS_RAY]  # its doctests import it
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,8 @@ def test_a_good_file(run: Run, tmp_path: Path) -> None:
     header, *rows = done.stdout.splitlines()
     assert header.split() == ["check", "result", "detail"]
     assert [row.split()[:2] for row in rows] == [
-        [name, "ok"] for name in ("structure", "digest", "metadata", "engine", "self-test", "batch", "shift")
+        [name, "ok"]
+        for name in ("structure", "digest", "metadata", "functions", "engine", "self-test", "batch", "shift")
     ]
 
 
