@@ -20,6 +20,7 @@ from leantta.models.named import build, model_entry
 from leantta.models.weights import load_weights, save_weights
 from leantta_lab.training.card import Trained, card
 from leantta_lab.training.checkpoint import training_key
+from leantta_lab.training.kept_memory import keep_freed_memory
 from leantta_lab.training.loop import Step, Training, by_class
 from leantta_lab.training.recipes import Recipe
 
@@ -63,6 +64,7 @@ def train(request: TrainRequest, tell: Callable[[Step], None] = lambda _: None) 
         LeanTTAError: no such model or images, a checkpoint that does not fit, or a loss that diverged.
     """
     _check_fit(request)
+    keep_freed_memory()
     bf16 = uses_bf16(request.precision)
     if request.threads is not None:
         torch.set_num_threads(request.threads)
