@@ -74,6 +74,7 @@ def test_where_no_cluster_is(model: Path, tmp_path: Path, address: str, said: st
     assert done.returncode == 1
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "out").exists()  # an archive is not listed for nothing
 
 
 @pytest.mark.slow

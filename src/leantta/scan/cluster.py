@@ -37,9 +37,6 @@ class Actor:
 
     def __init__(self, model: bytes, work: Work) -> None:
         """Load the model, which came through Ray."""
-        self.folder = TemporaryDirectory(prefix="leantta-scan-")
-        path = Path(self.folder.name, "model.onnx")
-        path.write_bytes(model)
         self.failed: LeanTTAError | None = None
         try:
             if not work.folder.is_dir():
@@ -47,7 +44,10 @@ class Actor:
                     f"{work.folder} is not there on {os.uname().nodename}. The output must be in a folder "
                     f"that all nodes of the cluster share."
                 )
-            self.scorer = Scorer(path, work)
+            with TemporaryDirectory(prefix="leantta-scan-") as folder:  # an actor's end would not remove it
+                path = Path(folder, "model.onnx")
+                path.write_bytes(model)
+                self.scorer = Scorer(path, work)
         except LeanTTAError as e:
             self.failed = e
 
@@ -79,6 +79,17 @@ class Cluster:
         """Take where Ray is (`local`: on this machine, started for this scan), and how much of it to use."""
         self.address, self.actors, self.cores = address, actors, cores
 
+    def check(self) -> None:
+        """Look whether there is a Ray to use, before an archive is listed for it.
+
+        Raises:
+            MissingExtraError: Ray is not installed.
+            SettingError: nothing answers at the address.
+        """
+        _imported()
+        if self.address != "local":
+            _check_answers(self.address)
+
     def __call__(self, model: Path, work: Work, chunks: Iterator[int]) -> Iterator[Done]:
         """Give what became of each chunk, in the order in which they are done.
 
@@ -104,11 +115,16 @@ class Cluster:
         return self.actors or has // self.cores
 
 
-def _connected(address: str, cores: int) -> Any:
+def _imported() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     import ray
 
+    return ray
+
+
+def _connected(address: str, cores: int) -> Any:
+    ray = _imported()
     local = address == "local"
     if not local:
         _check_answers(address)
