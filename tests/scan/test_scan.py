@@ -183,6 +183,7 @@ def test_another_question_is_refused(run: Run, model: Path, tmp_path: Path) -> N
     [
         (("nowhere", "-o", "out"), "nowhere"),
         (("no*where/*.png", "-o", "out"), "nothing to scan"),
+        (("photos/000.png/*.png", "-o", "out"), "no folder for the glob"),
         (("empty", "-o", "out"), "nothing to scan"),
         (("photos", "-o", "other"), "holds 1 entries that are no scan"),
         (("photos", "-o", "photos/000.png"), "is a file"),

@@ -7,7 +7,6 @@ another actor does. `leantta.scan.attempts` says what happens to the input that 
 
 import logging
 import os
-import socket
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from leantta.errors import DataError, LeanTTAError, SettingError
+from leantta.scan.answering import check_speaks, without_stderr
 from leantta.scan.scoring import Done, Scorer, Work
 
 WAITING = 2
@@ -138,14 +138,15 @@ def _connected(address: str, cores: int) -> Any:
         else {}
     )
     try:
-        ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False, **own)
+        with without_stderr():
+            ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False, **own)
     except (ray.exceptions.RayError, ConnectionError, RuntimeError, ValueError, OSError) as e:
         raise _no_cluster(address, e) from e
     return ray
 
 
 def _check_answers(address: str) -> None:
-    """Look whether anything listens at an address: Ray itself would try for minutes.
+    """Look whether a cluster may be at an address.
 
     Raises:
         SettingError: nothing does, or it is no HOST:PORT.
@@ -158,7 +159,7 @@ def _check_answers(address: str) -> None:
     if not host or not port.isdigit():
         raise SettingError(f"{address} is no address of a cluster. Give HOST:PORT, as 10.0.0.1:6379.")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_S).close()
+        check_speaks(host.strip("[]"), int(port), CONNECT_S)
     except (OSError, OverflowError) as e:
         raise _no_cluster(address, e) from e
 
@@ -167,7 +168,7 @@ def _no_cluster(address: str, error: Exception) -> SettingError:
     reason = " ".join(str(error).split())[:200].rstrip(".")
     return SettingError(
         f"no Ray cluster answers at {address}: {reason}. Give HOST:PORT of a head node (`ray start --head`), "
-        f"or --ray alone for this machine."
+        f"or --ray alone for this machine. If it asks for a token: RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN."
     )
 
 
