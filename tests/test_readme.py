@@ -384,6 +384,12 @@ def test_the_errors_of_rounding_are_made_from_their_record():
     assert printed(CHECKOUT / "lab" / "benchmarks" / "rounding_error.py", "--show") in page
 
 
+@pytest.mark.parametrize("name", ["scan_speed", "scan_scale"])
+def test_what_a_scan_costs_is_made_from_its_record(name):
+    page = (CHECKOUT / "docs" / "archives.md").read_text()
+    assert printed(CHECKOUT / "lab" / "benchmarks" / f"{name}.py", "--show") in page
+
+
 def test_the_shifts_of_sound_are_those_of_the_table():
     page = (CHECKOUT / "docs" / "sound.md").read_text()
     for name, shift in SOUND_SHIFTS.items():

@@ -70,9 +70,8 @@ def write_model(path: Path, network: str, size: int) -> None:
     with torch.no_grad():
         model.train()(seen)
     how = Preprocessing(resize=size, crop=(size, size), mean=(0.5,) * 3, std=(0.25,) * 3)
-    tiny = network == "tiny"
-    options = FileOptions(input="image", precision="int8" if tiny else "fp32", observer="minmax")
-    gate = "calibrated" if tiny else "paper"
+    options = FileOptions(input="image", precision="int8", observer="minmax")
+    gate = "calibrated" if network == "tiny" else "paper"
     convert(model.eval(), source, path, gate=gate, options=options, preprocessing=how, name=network)
 
 

@@ -122,7 +122,7 @@ def tables(record: dict[str, Any], speed: dict[str, Any] | None) -> list[Table]:
             (
                 "bytes written",
                 f"{MANY * speed['bytes_written_per_input'] / 1e9:,.0f} GB",
-                f"{speed['classes']} classes, {speed['layers']} layers",
+                f"{speed['classes']:,} classes, {speed['layers']} layers",
             ),
             ("part files", f"{parts:,.0f}", f"{per_part:,.0f} inputs to each, 1,000 to a folder"),
             ("listing", f"{parts * listing / 1e6:,.0f} MB", "in tars or tables of a chunk or more"),

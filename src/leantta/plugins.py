@@ -30,7 +30,7 @@ LAB_NAMES: Mapping[Kind, tuple[str, ...]] = {
     "datasets": ("cifar10", "cifar100", "imagenet", "har", "esc50", "capuchin", "birdvox", "warblr"),
     "methods": (
         *("bn_batch", "alpha_bn", "tent", "eata", "cotta", "realistic_tta", "sar", "rotta", "note", "lame"),
-        *("sita", "intent", "mecta", "ttn"),
+        *("sita", "intent", "mecta", "ttn", "mixnorm", "unmix_tns"),
     ),
     "commands": ("demo", "reproduce", "train", "download"),
     "bench": ("networks",),

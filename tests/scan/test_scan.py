@@ -10,11 +10,18 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import torch
 
 from leantta.data.imagefiles import decode_image
+from leantta.export.convert import convert
+from leantta.modalities.datasets import dataset_info
+from leantta.models.named import build
 from leantta.runtime.inputs import fit_image
 from leantta.runtime.session import load
+from motion_files import made_up
 from running import Run
 from runtime.artifacts import artifact
 from scan.archives import (
@@ -176,6 +183,7 @@ def test_another_question_is_refused(run: Run, model: Path, tmp_path: Path) -> N
     [
         (("nowhere", "-o", "out"), "nowhere"),
         (("no*where/*.png", "-o", "out"), "nothing to scan"),
+        (("photos/000.png/*.png", "-o", "out"), "no folder for the glob"),
         (("empty", "-o", "out"), "nothing to scan"),
         (("photos", "-o", "other"), "holds 1 entries that are no scan"),
         (("photos", "-o", "photos/000.png"), "is a file"),
@@ -220,9 +228,6 @@ def test_sound_has_a_row_for_each_window(run: Run, tmp_path: Path) -> None:
     noise = np.random.default_rng(0).uniform(-0.4, 0.4, 25 * 32_000)
     soundfile.write(tmp_path / "sounds" / "long.wav", noise, 32_000)
     (tmp_path / "sounds" / "photo.jpg").write_bytes(b"mixed")
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     held = (tmp_path / "sounds" / "long.wav").read_bytes()
     pq.write_table(pa.table({"audio": [{"bytes": held, "path": "x"}]}), tmp_path / "sounds" / "t.parquet")
     assert run("scan", ear, "sounds", "-o", "out").returncode == 0
@@ -233,6 +238,35 @@ def test_sound_has_a_row_for_each_window(run: Run, tmp_path: Path) -> None:
     assert list(failures(tmp_path / "out")) == ["photo.jpg"]
 
 
+def test_motion_windows_come_in_every_form(run: Run, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    windows, about = made_up(np.arange(20) % 6), dataset_info("har")
+    convert(
+        build("motion_cnn"),
+        windows,
+        tmp_path / "m.onnx",
+        gate="calibrated",
+        mean=about.mean,
+        std=about.std,
+        classes=about.classes,
+    )
+    model, windows = tmp_path / "m.onnx", windows[:5]
+    (tmp_path / "motion").mkdir()
+    np.save(tmp_path / "motion" / "a.npy", windows)
+    np.savez(tmp_path / "motion" / "b.npz", x=windows[:2])
+    np.savetxt(tmp_path / "motion" / "c.csv", windows[4].T, delimiter=",")
+    (tmp_path / "motion" / "photo.png").write_bytes(png(0))
+    held = [(tmp_path / "motion" / name).read_bytes() for name in ("a.npy", "b.npz", "c.csv")]
+    pq.write_table(pa.table({"window": held}), tmp_path / "motion" / "t.parquet")
+    assert run("scan", model, "motion", "-o", "out").returncode == 0
+    found = rows(tmp_path / "out")
+    assert list(failures(tmp_path / "out")) == ["photo.png"]
+    shifts = [row["shift"] for row in found if not row["error"]]
+    assert len(shifts) == 16
+    np.testing.assert_allclose(shifts[8:], shifts[:8], rtol=0, atol=1e-6)  # in a table they are the same
+    assert [row["window"] for row in found if row["path"].endswith("a.npy")] == [0, 1, 2, 3, 4]
+
+
 def test_an_input_that_kills_is_the_only_one_lost(model: Path, tmp_path: Path) -> None:
     folder = photos(tmp_path / "photos", 6)
     (folder / "002a.png").write_bytes(POISON)
@@ -241,7 +275,7 @@ def test_an_input_that_kills_is_the_only_one_lost(model: Path, tmp_path: Path) -
     while (done := leantta(*words, env=poisoned(tmp_path / "hole"))).returncode == -signal.SIGSEGV:
         deaths += 1
         assert deaths < 9
-    assert (done.returncode, deaths) == (0, 3)
+    assert (done.returncode, deaths) == (0, 4)
     assert list(failures(tmp_path / "out")) == ["002a.png"]
     assert "died" in failures(tmp_path / "out")["002a.png"]
     assert len(inputs(tmp_path / "out")) == len(set(inputs(tmp_path / "out"))) == 7

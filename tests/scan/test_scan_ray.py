@@ -4,12 +4,16 @@ They need Ray, which is not among the packages for development: .venv/bin/pip in
 'ray>=2.40,<3'. All but the first are slow: pytest -n0 -m slow tests/scan/test_scan_ray.py
 """
 
+import os
 import random
+import socket
 import subprocess
 import sys
+import threading
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -74,6 +78,57 @@ def test_where_no_cluster_is(model: Path, tmp_path: Path, address: str, said: st
     assert done.returncode == 1
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "out").exists()  # an archive is not listed for nothing
+
+
+@pytest.mark.parametrize("greets", [b"HTTP/1.0 400 Bad Request\r\n\r\n", b"", None])
+def test_what_is_no_ray_is_told_at_once(model: Path, tmp_path: Path, greets: bytes | None) -> None:
+    """A web server, one that hangs up, and one that says nothing."""
+    photos(tmp_path / "photos", 1)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(100)
+                if greets is None:
+                    connection.recv(100)  # until the other has enough of it
+                else:
+                    connection.sendall(greets)
+
+        threading.Thread(target=serve, daemon=True).start()
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        words = ("scan", model, tmp_path / "photos", "-o", tmp_path / "out", "--ray", address)
+        done = leantta(*words, timeout=60)
+    assert done.returncode == 1
+    assert f"no Ray cluster answers at {address}" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.slow
+def test_a_cluster_that_asks_for_a_token(model: Path, tmp_path: Path) -> None:
+    photos(tmp_path / "photos", 3)
+    ray = Path(sys.executable).with_name("ray")
+    with TemporaryDirectory(prefix="lts") as short:  # Ray's sockets have room for few letters
+        settings = {**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "7" * 64}
+        words = ["start", "--head", "--port", "6437", "--num-cpus", "1", "--temp-dir", short, "--block"]
+        more = ["--include-dashboard", "false", "--object-store-memory", "100000000"]
+        head = subprocess.Popen(
+            [ray, *words, *more], env=settings, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        try:
+            asked = ("scan", model, tmp_path / "photos", "-o", tmp_path / "out", "--ray", "127.0.0.1:6437")
+            until = time.monotonic() + 60
+            while (done := leantta(*asked, env=settings)).returncode and time.monotonic() < until:
+                time.sleep(1)
+            assert done.returncode == 0, done.stderr
+            plain = {**os.environ, "RAY_AUTH_MODE": "disabled"}
+            done = leantta(*asked, "--restart", env=plain)
+            assert (done.returncode, len(done.stderr.splitlines())) == (1, 1), done.stderr
+            assert "RAY_AUTH_MODE=token" in done.stderr
+        finally:
+            kill(below(head.pid)[::-1])
+            head.wait()
 
 
 @pytest.mark.slow

@@ -74,7 +74,7 @@ def test_jobs_are_those_that_can_run(setting: Setting, sample: Path) -> None:
     assert TABLE_ABRUPT_GRADUAL.jobs(setting) == []
     here = replace(setting, images={"cifar10": sample})
     single, batches = TABLE_ABRUPT_GRADUAL.jobs(here), TABLE_BATCHES.jobs(here)
-    assert len(single) == 2 * 15  # ResNet18 only
+    assert len(single) == 2 * 17  # ResNet18 only
     shared = {job.name for job in single} & {job.name for job in batches}
     assert len(shared) == 2 * 7  # none and LeanTTA, whose batch size decides nothing
     assert len({job.name for job in single}) == len(single)

@@ -138,7 +138,8 @@ def evaluation(
               FILE.onnx:memory its stream mode, if it was converted with --stream
     \b
     Baselines: bn_batch, alpha_bn, tent, eata, cotta, realistic_tta, sar, rotta, note, lame, sita,
-              intent, mecta, ttn; settings as in eata:recommended (default: paper), tent:learning_rate=0.01.
+              intent, mecta, ttn, mixnorm, unmix_tns; settings as in eata:recommended (default: paper),
+              tent:learning_rate=0.01.
               They depend on --batch-size and on the order of the stream.
     \b
     Examples:

@@ -83,7 +83,7 @@ def scan(
     """
     from leantta.progress import Bar
     from leantta.scan.cluster import Cluster
-    from leantta.scan.run import Request, in_process
+    from leantta.scan.run import Executor, Request, in_process
     from leantta.scan.run import scan as run_scan
 
     if address is None and actors is not None:
@@ -108,7 +108,10 @@ def scan(
         bar(done, done + left)
 
     finding = Bar("found")
-    execute = in_process if address is None else Cluster(address, actors, cores or 1)
+    execute: Executor = in_process
+    if address is not None:
+        execute = cluster = Cluster(address, actors, cores or 1)
+        cluster.check()
     with redirect_stdout(sys.stderr):  # Ray tells of dead workers there, where results belong
         summary = run_scan(
             request, execute, listing=lambda files: finding(files, files + 1), progress=progress

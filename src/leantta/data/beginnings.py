@@ -3,6 +3,8 @@
 TABLE = ".csv"
 """What bytes are taken for that begin like nothing that is known."""
 
+ARRAYS = (".npy", ".npz")
+
 _BEGINNINGS = (
     (0, b"\xff\xd8\xff", ".jpg"),
     (0, b"\x89PNG", ".png"),
@@ -13,6 +15,8 @@ _BEGINNINGS = (
     (0, b"OggS", ".ogg"),
     (0, b"ID3", ".mp3"),
     (0, b"\xff\xfb", ".mp3"),
+    (0, b"\x93NUMPY", ".npy"),
+    (0, b"PK\x03\x04", ".npz"),
 )
 """Where which bytes tell a kind of file."""
 

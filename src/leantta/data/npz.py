@@ -28,7 +28,7 @@ def read_array(path: Path) -> npt.NDArray[Any]:
         with path.open("rb") as file:
             array = np.load(file, allow_pickle=False)
     except _UNREADABLE as e:
-        raise DataError(f"cannot read {path} as .npy: {e}. Make or fetch it again.") from e
+        raise DataError(f"cannot read {path} as .npy: {str(e).rstrip('.')}. Make or fetch it again.") from e
     if not isinstance(array, np.ndarray):
         raise DataError(f"{path} is not a .npy file: it holds several arrays.")
     return array
@@ -54,4 +54,4 @@ def read_arrays(path: Path, names: Sequence[str]) -> list[npt.NDArray[Any]]:
     except DataError:
         raise
     except _UNREADABLE as e:
-        raise DataError(f"cannot read {path} as .npz: {e}. Make or fetch it again.") from e
+        raise DataError(f"cannot read {path} as .npz: {str(e).rstrip('.')}. Make or fetch it again.") from e

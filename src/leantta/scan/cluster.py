@@ -7,7 +7,6 @@ another actor does. `leantta.scan.attempts` says what happens to the input that 
 
 import logging
 import os
-import socket
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from leantta.errors import DataError, LeanTTAError, SettingError
+from leantta.scan.answering import check_speaks, without_stderr
 from leantta.scan.scoring import Done, Scorer, Work
 
 WAITING = 2
@@ -37,9 +37,6 @@ class Actor:
 
     def __init__(self, model: bytes, work: Work) -> None:
         """Load the model, which came through Ray."""
-        self.folder = TemporaryDirectory(prefix="leantta-scan-")
-        path = Path(self.folder.name, "model.onnx")
-        path.write_bytes(model)
         self.failed: LeanTTAError | None = None
         try:
             if not work.folder.is_dir():
@@ -47,7 +44,10 @@ class Actor:
                     f"{work.folder} is not there on {os.uname().nodename}. The output must be in a folder "
                     f"that all nodes of the cluster share."
                 )
-            self.scorer = Scorer(path, work)
+            with TemporaryDirectory(prefix="leantta-scan-") as folder:  # an actor's end would not remove it
+                path = Path(folder, "model.onnx")
+                path.write_bytes(model)
+                self.scorer = Scorer(path, work)
         except LeanTTAError as e:
             self.failed = e
 
@@ -79,6 +79,17 @@ class Cluster:
         """Take where Ray is (`local`: on this machine, started for this scan), and how much of it to use."""
         self.address, self.actors, self.cores = address, actors, cores
 
+    def check(self) -> None:
+        """Look whether there is a Ray to use, before an archive is listed for it.
+
+        Raises:
+            MissingExtraError: Ray is not installed.
+            SettingError: nothing answers at the address.
+        """
+        _imported()
+        if self.address != "local":
+            _check_answers(self.address)
+
     def __call__(self, model: Path, work: Work, chunks: Iterator[int]) -> Iterator[Done]:
         """Give what became of each chunk, in the order in which they are done.
 
@@ -104,11 +115,16 @@ class Cluster:
         return self.actors or has // self.cores
 
 
-def _connected(address: str, cores: int) -> Any:
+def _imported() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     import ray
 
+    return ray
+
+
+def _connected(address: str, cores: int) -> Any:
+    ray = _imported()
     local = address == "local"
     if not local:
         _check_answers(address)
@@ -122,14 +138,15 @@ def _connected(address: str, cores: int) -> Any:
         else {}
     )
     try:
-        ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False, **own)
+        with without_stderr():
+            ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False, **own)
     except (ray.exceptions.RayError, ConnectionError, RuntimeError, ValueError, OSError) as e:
         raise _no_cluster(address, e) from e
     return ray
 
 
 def _check_answers(address: str) -> None:
-    """Look whether anything listens at an address: Ray itself would try for minutes.
+    """Look whether a cluster may be at an address.
 
     Raises:
         SettingError: nothing does, or it is no HOST:PORT.
@@ -142,7 +159,7 @@ def _check_answers(address: str) -> None:
     if not host or not port.isdigit():
         raise SettingError(f"{address} is no address of a cluster. Give HOST:PORT, as 10.0.0.1:6379.")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_S).close()
+        check_speaks(host.strip("[]"), int(port), CONNECT_S)
     except (OSError, OverflowError) as e:
         raise _no_cluster(address, e) from e
 
@@ -151,7 +168,7 @@ def _no_cluster(address: str, error: Exception) -> SettingError:
     reason = " ".join(str(error).split())[:200].rstrip(".")
     return SettingError(
         f"no Ray cluster answers at {address}: {reason}. Give HOST:PORT of a head node (`ray start --head`), "
-        f"or --ray alone for this machine."
+        f"or --ray alone for this machine. If it asks for a token: RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN."
     )
 
 

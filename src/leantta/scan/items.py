@@ -165,10 +165,10 @@ def _column(schema: Any, name: str, column: str | None) -> str:
     there = ", ".join(f"{field.name} ({field.type})" for field in schema)
     if column is None and len(held) == 1:
         return str(held[0])
+    if column is None and not held:
+        raise DataError(f"{name} has no column of bytes; it has {there}. The files must be in the table.")
     if column is None:
-        raise DataError(
-            f"{name} has {len(held) or 'no'} columns of bytes; it has {there}. Name one with --column."
-        )
+        raise DataError(f"{name} has {len(held)} columns of bytes; it has {there}. Name one with --column.")
     if column not in held:
         raise DataError(f"{name} has no column of bytes called {column!r}; it has {there}.")
     return column

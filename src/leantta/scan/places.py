@@ -201,7 +201,7 @@ class Asked:
                 part for i, part in enumerate(parts) if i >= first and parts[i - 1 : i + 1] != ["**", "**"]
             )
             self.start = self._looked(self.path)
-        if self.start is None:
+        if self.start is None or (self.pattern and not self.start.is_folder):
             what = "folder for the glob" if self.pattern else "file, folder or glob"
             raise MissingFileError(f"no {what} at {text}. Check the path.")
 

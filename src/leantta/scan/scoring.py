@@ -105,8 +105,7 @@ class Scorer:
         for entry in entries:
             items = items_in(entry, self.reader, self.work.column)
             while True:
-                attempt.at(position)
-                if position in attempt.hopeless:
+                if not attempt.fetches(position):
                     whole = Item(shown(entry.store, entry.path), None, entry.modified, lambda: iter(()))
                     why = f"{_DIED}, so the rest of it was left out"
                     yield self.rows.failed(Where(whole, 0, None), why)
@@ -115,10 +114,10 @@ class Scorer:
                 item = next(items, None)
                 if item is None:
                     break
-                if position in attempt.lost:
-                    yield self.rows.failed(Where(item, 0, None), _DIED)
-                else:
+                if attempt.reads(position):
                     yield from self._read(item, waiting, most)
+                else:
+                    yield self.rows.failed(Where(item, 0, None), _DIED)
                 position += 1
         yield from self._answers(waiting)
 

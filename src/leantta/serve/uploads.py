@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from leantta.data.beginnings import TABLE, ending_of
+from leantta.data.beginnings import ARRAYS, TABLE, ending_of
 from leantta.data.imagefiles import begins_like_image, check_pixels
 from leantta.errors import DataError, MissingExtraError, MissingFileError
 from leantta.modalities.modality import FileReader, Given
@@ -32,6 +32,8 @@ class Uploads:
             RefusalError: it is not for this model, damaged, or too large.
         """
         suffix = ending_of(body)
+        if suffix in ARRAYS:
+            suffix = TABLE  # they may unpack to any size
         name = f"body{suffix}"
         if not body:
             raise RefusalError(400, "the body is empty. Send the bytes of a file.")

@@ -20,6 +20,7 @@ from leantta_lab.baselines.eata import Eata, EataConfig
 from leantta_lab.baselines.intent import Intent, IntentConfig
 from leantta_lab.baselines.lame import Lame, LameConfig
 from leantta_lab.baselines.mecta import Mecta, MectaConfig
+from leantta_lab.baselines.mixnorm import MixNorm, MixNormConfig
 from leantta_lab.baselines.note import Note, NoteConfig
 from leantta_lab.baselines.realistic_tta import RealisticTta, RealisticTtaConfig
 from leantta_lab.baselines.rotta import Rotta, RottaConfig
@@ -27,6 +28,7 @@ from leantta_lab.baselines.sar import Sar, SarConfig
 from leantta_lab.baselines.sita import Sita, SitaConfig
 from leantta_lab.baselines.tent import Tent, TentConfig
 from leantta_lab.baselines.ttn import Ttn, TtnConfig
+from leantta_lab.baselines.unmix_tns import UnmixTns, UnmixTnsConfig
 
 DEFAULT_PRESET = "paper"
 """LeanTTA's paper, not the method's own; methods that are not in it have this preset too, as published."""
@@ -138,6 +140,16 @@ BASELINES: Mapping[str, BaselineEntry] = {
         make=Ttn,
         presets={"paper": lambda _: TtnConfig()},
     ),
+    "mixnorm": BaselineEntry(
+        summary="statistics of an input and a view of it, mixed into slowly moving ones",
+        make=MixNorm,
+        presets={"paper": lambda _: MixNormConfig()},
+    ),
+    "unmix_tns": BaselineEntry(
+        summary="running statistics in several components, each moved by the inputs most like it",
+        make=UnmixTns,
+        presets={"paper": lambda _: UnmixTnsConfig()},
+    ),
 }
 
 
@@ -214,3 +226,5 @@ SITA = _method("sita")
 INTENT = _method("intent")
 MECTA = _method("mecta")
 TTN = _method("ttn")
+MIXNORM = _method("mixnorm")
+UNMIX_TNS = _method("unmix_tns")

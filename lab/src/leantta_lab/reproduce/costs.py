@@ -29,6 +29,8 @@ COSTS: Mapping[str, Mapping[str, Cost]] = {
         "cotta": Cost(1, 0.300, 0.220),
         "cotta, 1 view": Cost(1, 0.060, 0.025),
         "ttn": Cost(20, 0.024, 0.008),
+        "mixnorm": Cost(1, 0.040, 0.018),
+        "unmix_tns": Cost(1, 0.022, 0.009),
     },
     "mobilenet_v2": {
         "none": Cost(1, 0.014, 0.009),
@@ -40,6 +42,8 @@ COSTS: Mapping[str, Mapping[str, Cost]] = {
         "cotta": Cost(1, 0.300, 0.350),
         "cotta, 1 view": Cost(1, 0.065, 0.040),
         "ttn": Cost(25, 0.024, 0.011),
+        "mixnorm": Cost(1, 0.045, 0.025),
+        "unmix_tns": Cost(1, 0.026, 0.013),
     },
     "efficientnet_lite0": {
         "none": Cost(2, 0.030, 0.026),
@@ -56,6 +60,8 @@ COSTS: Mapping[str, Mapping[str, Cost]] = {
         "cotta": Cost(1, 0.020, 0.005),
         "cotta, 1 view": Cost(1, 0.008, 0.002),
         "ttn": Cost(2, 0.002, 0.0006),
+        "mixnorm": Cost(1, 0.003, 0.0015),
+        "unmix_tns": Cost(1, 0.0025, 0.0008),
     },
 }
 

@@ -86,8 +86,14 @@ BASELINES: Mapping[str, str] = {
     "EATA": "eata",
     "CoTTA": "cotta",
     "TTN": "ttn",
+    "UnMix-TNS": "unmix_tns:paper",
 }
-"""The methods that the paper compares with, by its names for them, and TTN, which it does not have."""
+"""The methods that the paper compares with, by its names for them, and two that it does not have."""
+
+NOT_IN_THE_PAPER = ("TTN", "UnMix-TNS")
+
+MIXNORM = TableRow(label="MixNorm", variant="batch 1", method="mixnorm:paper", new=True)
+"""It takes the inputs of a batch in their order, so that it is run in batches and decides the same."""
 
 
 def batched(*labels: str, sizes: Sequence[int] = (1,)) -> tuple[TableRow, ...]:
@@ -98,7 +104,7 @@ def batched(*labels: str, sizes: Sequence[int] = (1,)) -> tuple[TableRow, ...]:
             variant=f"batch {size}",
             method=BASELINES[label],
             batch_size=size,
-            new=label == "TTN",
+            new=label in NOT_IN_THE_PAPER,
         )
         for label in labels
         for size in sizes

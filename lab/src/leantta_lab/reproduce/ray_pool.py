@@ -23,6 +23,7 @@ import ray
 from leantta.errors import SettingError
 from leantta.files import replacing
 from leantta.progress import silent
+from leantta.scan.answering import check_speaks, without_stderr
 from leantta_lab.reproduce.crew import Ended
 from leantta_lab.reproduce.target import Job, Setting
 from leantta_lab.reproduce.worker import KEPT_MEMORY, ONE_THREAD, Worker, failure_of
@@ -191,7 +192,8 @@ def connected(address: str, most: int | None) -> Iterator[RayPool]:
         _check_answers(address)
     try:
         try:
-            ray.init(address=address or "auto", **quiet)
+            with without_stderr():
+                ray.init(address=address or "auto", **quiet)
         except ConnectionError:
             if address:
                 raise
@@ -226,7 +228,7 @@ def _check_answers(address: str) -> None:
             f"{OPTION} takes HOST:PORT, or ray://HOST:PORT, of a Ray cluster; this is {address!r}."
         )
     try:
-        socket.create_connection((host, int(port)), ANSWER_SECONDS).close()
+        check_speaks(host, int(port), ANSWER_SECONDS)
     except (OSError, OverflowError) as e:
         raise SettingError(
             f"no Ray cluster answers at {address}: {e}. `ray start --head` starts one and tells its address."
