@@ -1,14 +1,17 @@
 """`leantta convert`: a trained model as one file for the device."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from leantta.cli import options
 from leantta.cli.preprocessing import preprocessing_options
-from leantta.data.preprocess import Preprocessing
 from leantta.gates.gate import Gate
 from leantta.progress import Bar
+
+if TYPE_CHECKING:
+    from leantta.data.preprocess import Preprocessing
 
 
 @click.command("convert")
@@ -122,7 +125,7 @@ def convert(
     images: int,
     mean: tuple[float, ...] | None,
     std: tuple[float, ...] | None,
-    preprocessing: Preprocessing | None,
+    preprocessing: "Preprocessing | None",
     classes: Path | None,
     test: Path | None,
     card: bool,

@@ -9,11 +9,11 @@ from click.core import ParameterSource
 
 from leantta.cli import options, trial
 from leantta.cli.preprocessing import preprocessing_options
-from leantta.data.preprocess import Preprocessing
 from leantta.gates.gate import Gate
 from leantta.progress import Bar
 
 if TYPE_CHECKING:
+    from leantta.data.preprocess import Preprocessing
     from leantta.methods.contenders import ModelFile
 
 STREAMS = "abrupt, gradual, severity5, correlated, one_cell, clean"
@@ -112,7 +112,7 @@ def evaluation(
     records: Path,
     by_family: bool,
     photos: Mapping[str, Any],
-    preprocessing: Preprocessing | None,
+    preprocessing: "Preprocessing | None",
     mean: tuple[float, ...] | None,
     std: tuple[float, ...] | None,
     as_json: bool,
