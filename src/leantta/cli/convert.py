@@ -154,6 +154,7 @@ def convert(
       leantta convert efficientnet_lite0 --calibration imagenet-sample -o lite0.onnx
       leantta convert vggish --weights birds.safetensors --calibration sounds/ --input waveform -o birds.onnx
     """
+    from leantta.allocation import keep_blocks
     from leantta.export.options import FileOptions
     from leantta.export.request import Request, run_request
     from leantta.memory import StreamMemory
@@ -161,6 +162,7 @@ def convert(
 
     if licence is not None and not card:
         raise click.UsageError("--licence goes with --card.")
+    keep_blocks()
     memory = StreamMemory() if stream else None
     request = Request(
         model=model,

@@ -156,11 +156,13 @@ def evaluation(
       leantta eval --model resnet18 --images cifar10.npz --stream one_cell --corruption fog --severity 5
       leantta eval --model motion_cnn --images har.npz --stream clean,abrupt --families
     """
+    from leantta.allocation import keep_blocks
     from leantta.methods.contenders import ModelFile, dataset_of, is_file, parse_contender
     from leantta.report.show import show
     from leantta.study import Study, run_study
     from leantta.surgery.adaptation import Adaptation, parse_selector
 
+    keep_blocks()
     models = (*models, *(() if model is None else (model,)))
     if trial.is_own(images, dataset, next(iter(models), None)):
         _refuse(context, FOR_DATASETS, "a dataset that has a name")
