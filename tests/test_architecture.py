@@ -16,7 +16,7 @@ LAB = Path(leantta_lab.__file__).parent
 
 RANKS = [
     ["errors"],
-    ["files", "memory", "outputs", "progress", "samples", "tables", "extras", "plugins"],
+    ["allocation", "files", "memory", "outputs", "progress", "samples", "tables", "extras", "plugins"],
     ["records"],
     ["data", "digests", "functional", "pixels", "plotting"],
     ["decisions", "disturbances", "layer_memory"],

@@ -220,7 +220,7 @@ def run(architecture: Architecture, timm: Any, folder: Path) -> Row:
     model = architecture.build(timm)
     parameters = sum(each.numel() for each in model.parameters())
     told: dict[str, Any] = {"name": architecture.name, "size": architecture.size, "parameters": parameters}
-    inputs, labels = _images("train", SETTLED, architecture.size)
+    inputs, labels = images_of("train", SETTLED, architecture.size)
     try:
         settle_(model, inputs, labels)
         example = torch.from_numpy(inputs[:2])
@@ -280,7 +280,7 @@ def settle_(model: nn.Module, inputs: Floats, labels: npt.NDArray[np.int64]) -> 
         head.bias.copy_(-weight @ mean)
 
 
-def _images(split: str, count: int, size: int) -> tuple[Floats, npt.NDArray[np.int64]]:
+def images_of(split: str, count: int, size: int) -> tuple[Floats, npt.NDArray[np.int64]]:
     """Return images of the sample as a model takes them, and their labels."""
     data = load_images(CIFAR10_SAMPLE, "cifar10", "train" if split == "train" else "test")
     pixels = np.stack([cover(image, size, size) for image in data.samples[:count]])
@@ -298,7 +298,7 @@ def _exact(traced: Traced, inputs: Floats) -> float:
 
 def _compared(done: Conversion, size: int) -> dict[str, Any]:
     """Return how the file that was written compares with torch on images that it has not seen."""
-    images, _ = _images("test", HELD_OUT, size)
+    images, _ = images_of("test", HELD_OUT, size)
     with load(done.path) as session, torch.inference_mode():
         ours = session.run(images).arrays
         theirs = {name: each.numpy() for name, each in named(done.adapted(torch.from_numpy(images))).items()}
@@ -322,6 +322,7 @@ def table(rows: list[dict[str, Any]]) -> str:
     cells = []
     for row in rows:
         counted = row["norms"] is not None
+        share = row.get("int8_share")  # rows of before this column have none
         cells.append(
             [
                 row["name"],
@@ -330,7 +331,7 @@ def table(rows: list[dict[str, Any]]) -> str:
                 "-" if row["exact"] is None else f"{row['exact']:.0e}",
                 "-" if row["agreement"] is None else f"{100 * row['agreement']:.0f} %",
                 "-" if row["difference"] is None else f"{100 * row['difference']:.1f} %",
-                "-" if row["int8_share"] is None else f"{100 * row['int8_share']:.0f} %",
+                "-" if share is None else f"{100 * share:.0f} %",
                 row["refused"] or _in_int8(row),
             ]
         )

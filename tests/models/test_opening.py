@@ -21,6 +21,9 @@ from leantta.models.opening import open_model, pretrained
 from leantta.runtime.session import load
 from running import Run
 
+GREY_MEAN = (124 / 255, 116 / 255, 104 / 255)
+GREY = {"mean": GREY_MEAN, "std": (0.5, 0.5, 0.5)}
+
 STATISTICS = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
 
 
@@ -187,6 +190,18 @@ def test_a_library_that_is_missing(monkeypatch: pytest.MonkeyPatch, library: str
         (
             {"input_size": (3, 256, 256), "crop_pct": 0.95, "crop_mode": "squash"},
             Preprocessing(resize=(269, 269), crop=(256, 256)),
+        ),
+        (
+            {"input_size": (3, 32, 32), "crop_pct": 32 / 36, "crop_mode": "border"} | GREY,
+            Preprocessing(
+                resize=36,
+                side="long",
+                pad=(32, 32),
+                fill=(124, 116, 104),
+                crop=(32, 32),
+                mean=GREY_MEAN,
+                std=(0.5, 0.5, 0.5),
+            ),
         ),
         (
             {"input_size": (1, 32, 32), "interpolation": "random"},

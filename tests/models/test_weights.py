@@ -212,6 +212,14 @@ def test_a_prefix_says_which_weights_are_meant(tmp_path: Path, prefix: str) -> N
     assert same(values(model), values(tiny(2)))
 
 
+def test_the_first_words_of_a_prefix_will_do(tmp_path: Path) -> None:
+    torch.save({"model": renamed("module."), "ema": renamed("module.net.", 2)}, tmp_path / "w.pth")
+    for prefix in ("ema", "ema.module"):
+        model = tiny(5)
+        load_weights(model, tmp_path / "w.pth", prefix=prefix)
+        assert same(values(model), values(tiny(2)))
+
+
 def test_a_prefix_inside_one_mapping(tmp_path: Path) -> None:
     torch.save({**renamed("student."), **renamed("teacher.", 2)}, tmp_path / "w.pth")
     for prefix, seed in ((None, 0), ("student", 0), ("teacher", 2)):

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leantta.data.logmel import BANDS, SAMPLE_RATE, clip_samples
-from leantta.data.preprocess import ColourOrder, Preprocessing
-from leantta.data.resize import INTERPOLATIONS
+from leantta.data.preprocess import Preprocessing
+from leantta.data.words import INTERPOLATIONS, ColourOrder
 from leantta.gates.calibrated import CalibratedGate
 from leantta.gates.gate import Gate
 from leantta.gates.paper import PaperGate

@@ -1,6 +1,7 @@
 """What adapting costs on source images, and how large the ceiling may be for it."""
 
 import copy
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -131,3 +132,27 @@ def test_a_gate_by_name_has_a_budget_and_one_that_is_given_has_none():
     told = CalibratedGate(floor=0.1)
     lean = adapt(network(), IMAGES[:2], "all", gate=told, calibration=IMAGES)
     assert gates(lean) == {told}
+
+
+class Counted(nn.Module):
+    """Passes its input on, and counts the images of all its copies."""
+
+    seen: ClassVar[list[int]] = []
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.seen.append(len(x))
+        return x
+
+
+def test_a_ceiling_that_costs_too_much_is_left_before_all_images_are_seen():
+    model = nn.Sequential(Counted(), network())
+    seen = []
+    for budget in (0.0, 1.0):
+        Counted.seen.clear()
+        gate = CalibratedGate(ceiling=0.8, budget=budget)
+        lean = adapt(model, IMAGES[:2], "all", gate=gate, calibration=IMAGES.split(4))
+        seen.append((ceilings(lean).pop(), sum(Counted.seen) // len(IMAGES)))
+    (lowest, passes), (highest, once) = seen
+    assert (highest, once) == (0.8, 2)  # one to observe, one for the first ceiling
+    assert lowest < 0.8
+    assert passes < 1 + len(PARTS)

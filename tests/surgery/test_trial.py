@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch import Tensor, nn
 
 from leantta.errors import UnsupportedModelError
@@ -93,6 +94,25 @@ def test_converting_says_it_in_one_line_and_writes_nothing(
     assert last.startswith("error: ")
     assert words in last
     assert not list(tmp_path.glob("*.onnx*"))
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("one_at_a_time", "It runs on one input at a time, and a batch is needed"),
+        ("one_size", "It runs on images of 32 x 32: convert with --size 32,32, evaluate with --resize 32x32"),
+    ],
+)
+def test_evaluating_says_the_same(tmp_path: Path, run: Run, function: str, words: str) -> None:
+    (tmp_path / "net.py").write_text(SOURCE)
+    for place in range(4):
+        Image.fromarray(np.full((40, 40, 3), place, np.uint8)).save(tmp_path / f"{place}.png")
+    done = run("eval", f"net.py:{function}", "--images", ".", "--method", "none")
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("error: the model does not run on a batch (2, 3, 40, 40): ")
+    assert words in last
+    assert not (tmp_path / "results").exists()
 
 
 def test_inspecting_at_the_usual_size_says_the_right_one(tmp_path: Path, run: Run) -> None:

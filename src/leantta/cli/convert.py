@@ -1,14 +1,17 @@
 """`leantta convert`: a trained model as one file for the device."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from leantta.cli import options
 from leantta.cli.preprocessing import preprocessing_options
-from leantta.data.preprocess import Preprocessing
 from leantta.gates.gate import Gate
 from leantta.progress import Bar
+
+if TYPE_CHECKING:
+    from leantta.data.preprocess import Preprocessing
 
 
 @click.command("convert")
@@ -122,7 +125,7 @@ def convert(
     images: int,
     mean: tuple[float, ...] | None,
     std: tuple[float, ...] | None,
-    preprocessing: Preprocessing | None,
+    preprocessing: "Preprocessing | None",
     classes: Path | None,
     test: Path | None,
     card: bool,
@@ -151,6 +154,7 @@ def convert(
       leantta convert efficientnet_lite0 --calibration imagenet-sample -o lite0.onnx
       leantta convert vggish --weights birds.safetensors --calibration sounds/ --input waveform -o birds.onnx
     """
+    from leantta.allocation import keep_blocks
     from leantta.export.options import FileOptions
     from leantta.export.request import Request, run_request
     from leantta.memory import StreamMemory
@@ -158,6 +162,7 @@ def convert(
 
     if licence is not None and not card:
         raise click.UsageError("--licence goes with --card.")
+    keep_blocks()
     memory = StreamMemory() if stream else None
     request = Request(
         model=model,

@@ -9,11 +9,11 @@ from click.core import ParameterSource
 
 from leantta.cli import options, trial
 from leantta.cli.preprocessing import preprocessing_options
-from leantta.data.preprocess import Preprocessing
 from leantta.gates.gate import Gate
 from leantta.progress import Bar
 
 if TYPE_CHECKING:
+    from leantta.data.preprocess import Preprocessing
     from leantta.methods.contenders import ModelFile
 
 STREAMS = "abrupt, gradual, severity5, correlated, one_cell, clean"
@@ -112,7 +112,7 @@ def evaluation(
     records: Path,
     by_family: bool,
     photos: Mapping[str, Any],
-    preprocessing: Preprocessing | None,
+    preprocessing: "Preprocessing | None",
     mean: tuple[float, ...] | None,
     std: tuple[float, ...] | None,
     as_json: bool,
@@ -157,11 +157,13 @@ def evaluation(
       leantta eval --model resnet18 --images cifar10.npz --stream one_cell --corruption fog --severity 5
       leantta eval --model motion_cnn --images har.npz --stream clean,abrupt --families
     """
+    from leantta.allocation import keep_blocks
     from leantta.methods.contenders import ModelFile, dataset_of, is_file, parse_contender
     from leantta.report.show import show
     from leantta.study import Study, run_study
     from leantta.surgery.adaptation import Adaptation, parse_selector
 
+    keep_blocks()
     models = (*models, *(() if model is None else (model,)))
     if trial.is_own(images, dataset, next(iter(models), None)):
         _refuse(context, FOR_DATASETS, "a dataset that has a name")

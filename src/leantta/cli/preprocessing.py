@@ -4,14 +4,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from leantta.cli import options
-from leantta.data.preprocess import COLOURS, Preprocessing, read_preprocessing
-from leantta.data.resize import INTERPOLATIONS, Size
+from leantta.data.words import COLOURS, INTERPOLATIONS, Size
 from leantta.errors import SettingError
+
+if TYPE_CHECKING:
+    from leantta.data.preprocess import Preprocessing
 
 
 class Sides(options.AnyType):
@@ -62,8 +64,10 @@ def preprocessing_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_preprocessing
 
 
-def _described(file: Path | None, told: dict[str, Any], statistics: dict[str, Any]) -> Preprocessing | None:
+def _described(file: Path | None, told: dict[str, Any], statistics: dict[str, Any]) -> "Preprocessing | None":
     """Return what the file says, with what the options say instead; None if neither says how to fit."""
+    from leantta.data.preprocess import Preprocessing, read_preprocessing
+
     if file is None and not told:
         return None
     if "fill" in told:

@@ -75,10 +75,21 @@ def is_own(images: Path, dataset: str | None, model: str | None) -> bool:
     from leantta.modalities.datasets import dataset_info
     from leantta.models.named import default_dataset
 
-    if dataset is not None or not is_collection(images):
+    if dataset is not None:
         return False
     meant = None if model is None else default_dataset(model)
+    if not is_collection(images):
+        return meant is None and model is not None and not _may_be_a_dataset(images)
     return meant is None or not (images.is_dir() and dataset_info(meant).is_folder(images))
+
+
+def _may_be_a_dataset(images: Path) -> bool:
+    """Tell whether something is there that is no image; else an error about images says more."""
+    from leantta.data.imagefiles import SUFFIXES
+
+    if images.is_dir():
+        return any(images.iterdir())
+    return images.is_file() and images.suffix.lower() not in SUFFIXES
 
 
 def settings_of(

@@ -10,29 +10,30 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
 from leantta.data.resize import (
-    INTERPOLATIONS,
-    SIDES,
-    Interpolation,
     Pixels,
-    Side,
-    Size,
     centre,
     luminance,
     padded,
     scaled,
     scaled_size,
 )
+from leantta.data.words import (
+    COLOURS,
+    INTERPOLATIONS,
+    LAYOUTS,
+    SIDES,
+    ColourOrder,
+    Interpolation,
+    Layout,
+    Side,
+    Size,
+)
 from leantta.errors import DataError, LeanTTAError, SettingError
-
-ColourOrder = Literal["rgb", "bgr", "grey"]
-Layout = Literal["channels_first", "channels_last"]
-COLOURS: tuple[ColourOrder, ...] = get_args(ColourOrder)
-LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
 MAX_SIZE = 16_384
 """No model takes more pixels to a side; a larger number is a mistake."""

@@ -5,22 +5,16 @@ was, to the bit: scaling is a weighted mean with a triangle as the weight, as wi
 image to each side.
 """
 
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from leantta.data.words import Interpolation, Side, Size
 from leantta.errors import DataError
 
 Pixels = npt.NDArray[np.uint8]
 Weights = npt.NDArray[np.float32]
-Size = tuple[int, int]
-"""Height and width."""
-
-Interpolation = Literal["nearest", "bilinear", "bicubic", "lanczos"]
-Side = Literal["short", "long"]
-INTERPOLATIONS: tuple[Interpolation, ...] = get_args(Interpolation)
-SIDES: tuple[Side, ...] = get_args(Side)
 
 MAX_PIXELS = 89_478_485
 """An image with more pixels is taken for an attack, as Pillow takes it."""

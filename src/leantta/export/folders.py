@@ -10,8 +10,9 @@ from leantta.data.collection.opening import open_collection
 from leantta.data.datasets import Inputs, Pixels
 from leantta.data.logmel import FRAMES, Filling, clip_samples, log_mel
 from leantta.data.preprocess import Preprocessing, fitted
-from leantta.data.resize import Size, cover, luminance
+from leantta.data.resize import cover, luminance
 from leantta.data.sound_windows import read_sound_windows
+from leantta.data.words import Size
 from leantta.errors import DataError
 from leantta.progress import Progress, silent
 

@@ -119,7 +119,7 @@ class CalibratedGate(Gate):
         for place, part in enumerate(PARTS):
             progress(place, len(PARTS))
             tried = replace(self, ceiling=round(self.floor + part * (self.ceiling - self.floor), 6))
-            cost = source.cost(tried, spreads)
+            cost = source.cost(tried, spreads, most=self.budget)
             if cost is None:
                 return Fitted(self, spreads)
             if cost <= self.budget:

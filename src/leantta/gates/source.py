@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -66,8 +67,11 @@ class Source(Protocol):
             SettingError: nothing is known that disturbs such inputs.
         """
 
-    def cost(self, gate: Gate, constants: Constants) -> float | None:
-        """Return the accuracy that the model expects to lose with this gate; None if it decides nothing."""
+    def cost(self, gate: Gate, constants: Constants, *, most: float = inf) -> float | None:
+        """Return the accuracy that the model expects to lose with this gate; None if it decides nothing.
+
+        Of more than `most` it only tells that it is more.
+        """
 
 
 class Report(Protocol):

@@ -7,6 +7,7 @@ Neither is a dependency. What they say of a network's images (size, mean, std, i
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from math import floor
 from typing import Any, get_args
@@ -14,7 +15,7 @@ from typing import Any, get_args
 from torch import nn
 
 from leantta.data.preprocess import Preprocessing
-from leantta.data.resize import Interpolation
+from leantta.data.words import Interpolation
 from leantta.errors import DownloadError, MissingExtraError, SettingError
 from leantta.models.opened import OpenedModel
 from leantta.models.request import Asked
@@ -56,15 +57,21 @@ def timm_preprocessing(config: dict[str, Any]) -> Preprocessing:
     channels, height, width = config["input_size"]
     part = config.get("crop_pct") or 1.0
     scaled = floor(height / part), floor(width / part)
-    exact = config.get("crop_mode") == "squash" or height != width
-    return Preprocessing(
-        resize=scaled if exact else scaled[0],
+    mean, std = _numbers(config.get("mean")), _numbers(config.get("std"))
+    how = Preprocessing(
+        resize=scaled[0],
         interpolation=_interpolation(config.get("interpolation")),
         crop=(height, width),
         colours="grey" if channels == 1 else "rgb",
-        mean=_numbers(config.get("mean")),
-        std=_numbers(config.get("std")),
+        mean=mean,
+        std=std,
     )
+    if config.get("crop_mode") == "squash" or height != width:
+        return replace(how, resize=scaled)
+    if config.get("crop_mode") != "border":
+        return how
+    fill = tuple(round(255 * each) for each in mean or (0.0,))
+    return replace(how, side="long", pad=(height, width), fill=fill[0] if len(fill) == 1 else fill)
 
 
 def open_torchvision(asked: Asked) -> OpenedModel:

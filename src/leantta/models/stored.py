@@ -79,7 +79,8 @@ def fitting_part(file: Path, parts: list[Part], wanted: Tensors, prefix: str | N
     """Return the tensors that are the model's by the names that the model has for them.
 
     That is the mapping, and the prefix of its names, with the most tensors that fit in name and shape; of
-    several alike the first. `prefix` says it instead, with or without the names of the mappings around it.
+    several alike the first. `prefix` says it instead, with or without the names of the mappings around it;
+    its first words will do.
 
     Raises:
         CheckpointError: no name has that prefix.
@@ -88,7 +89,7 @@ def fitting_part(file: Path, parts: list[Part], wanted: Tensors, prefix: str | N
         choices = [(part, own) for part in parts for own in _prefixes(part.tensors, wanted)]
     else:
         told = prefix if not prefix or prefix.endswith(".") else f"{prefix}."
-        choices = _spelled(parts, told)
+        choices = _spelled(parts, told, wanted)
         if not choices:
             names = [f"{part.place}{name}" for part in parts for name in part.tensors]
             found = sorted({name.rpartition(".")[0] or name for name in names})
@@ -112,11 +113,19 @@ def _prefixes(tensors: Tensors, wanted: Tensors) -> list[str]:
     return [own for own, _ in counts.most_common()]
 
 
-def _spelled(parts: list[Part], told: str) -> list[tuple[Part, str]]:
-    """Return the mappings in which names have the prefix that was told, each with its share of the prefix."""
+def _spelled(parts: list[Part], told: str, wanted: Tensors) -> list[tuple[Part, str]]:
+    """Return the mappings in which names have the prefix that was told, each with its share of the prefix.
+
+    The words that follow it in the file (`module.`) are part of it, told or not.
+    """
     choices = [(part, told) for part in parts]
     choices += [(part, told.removeprefix(part.place)) for part in parts if told.startswith(part.place)]
-    return [(part, own) for part, own in choices if _without(part.tensors, own)]
+    return [
+        (part, f"{own}{more}")
+        for part, own in choices
+        if (rest := _without(part.tensors, own))
+        for more in _prefixes(rest, wanted)
+    ]
 
 
 def _without(tensors: Tensors, prefix: str) -> Tensors:

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from math import inf
 from pathlib import Path
 
 import torch
 from torch import nn
 
-from leantta.decisions import expected_losses, joined, scores_of
+from leantta.decisions import expected_losses, scores_of
 from leantta.disturbances.copies import Copies, Disturbances, disturbances_of
 from leantta.errors import SettingError
 from leantta.functional import Spread
@@ -76,13 +77,25 @@ class SourceImages:
         seen = self._observed.spreads
         return {name: seen[name] for name in self.layers if name in seen}
 
-    def cost(self, gate: Gate, constants: Constants) -> float | None:
-        """Return the accuracy that the model expects to lose with this gate; None if it decides nothing."""
+    def cost(self, gate: Gate, constants: Constants, *, most: float = inf) -> float | None:
+        """Return the accuracy that the model expects to lose with this gate; None if it decides nothing.
+
+        No image brings any back, so images are left out once it is sure to be more than `most`.
+        """
         before = self._observed.scores
         if before is None:
             return None
         lean = self.adapting(gate, constants)
+        losses = before.new_zeros(len(before), dtype=torch.float64)
+        done = 0
         with torch.inference_mode():
-            batches = (floats(batch) for batch in self.batches)
-            after = joined(scores_of(lean(batch), batch) for batch in batches)
-        return None if after is None else float(expected_losses(before, after).double().mean())
+            for batch in map(floats, self.batches):
+                after = scores_of(lean(batch), batch)
+                if after is None:
+                    return None
+                part = slice(done, done + len(batch))
+                losses[part] = expected_losses(before[part], after).double()
+                if float(losses.mean()) > most:
+                    break
+                done += len(batch)
+        return float(losses.mean())

@@ -25,8 +25,8 @@ def advice(model: nn.Module, inputs: tuple[Any, ...]) -> str:
             if _runs(model, batch.new_zeros(2, batch.shape[1], size, size)):
                 channels = batch.shape[1]
                 return (
-                    f"It runs on images of {size} x {size}: convert with --size {size},{size}, inspect with "
-                    f"--input {channels},{size},{size}."
+                    f"It runs on images of {size} x {size}: convert with --size {size},{size}, evaluate with "
+                    f"--resize {size}x{size}, inspect with --input {channels},{size},{size}."
                 )
     return usual
 

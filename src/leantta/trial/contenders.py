@@ -248,6 +248,7 @@ def _scores(module: "nn.Module", example: "Tensor") -> int | None:
     import torch
 
     from leantta.outputs import role_of
+    from leantta.surgery.trial import advice
 
     try:
         with torch.inference_mode():
@@ -255,8 +256,8 @@ def _scores(module: "nn.Module", example: "Tensor") -> int | None:
     except Exception as e:  # the model is foreign code and may raise anything
         first = str(e).strip().splitlines()
         raise UnsupportedModelError(
-            f"the model does not run on a batch {tuple(example.shape)}: {first[0] if first else e!r}. Say "
-            "the size of its images with --resize and --crop."
+            f"the model does not run on a batch {tuple(example.shape)}: {first[0] if first else e!r}. "
+            f"{advice(module, (example,))}"
         ) from e
     scored = isinstance(given, torch.Tensor) and role_of(given.shape[1:], example.shape[1:]) == "classes"
     return given.shape[1] if scored else None
