@@ -27,12 +27,13 @@ from pathlib import Path
 import numpy as np, torch
 from leantta.data.datasets import Dataset
 from leantta.models.named import build
-from leantta_lab.training.kept_memory import keep_freed_memory
+from leantta.allocation import keep_blocks
+from leantta_lab.training.request import KEPT_BYTES
 from leantta_lab.training.loop import Training
 from leantta_lab.training.recipes import Recipe
 way = json.loads(sys.argv[1])
 if way["kept"]:
-    keep_freed_memory()
+    keep_blocks(*KEPT_BYTES)
 torch.set_num_threads(way["threads"])
 dice = np.random.default_rng(0)
 count = way["batch"] * (way["steps"] + 2)

@@ -16,9 +16,9 @@ SAID = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES")
 """Variables by which people say it themselves."""
 
 
-def keep_blocks() -> bool:
+def keep_blocks(large: int = LARGE, kept: int = KEPT) -> bool:
     """Let this process keep freed maps; tell whether it does. Commands call it: it is for a whole process."""
     if sys.platform != "linux" or any(name in os.environ for name in SAID):
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # another C library may have none
-    return mallopt is not None and bool(mallopt(_MMAP_THRESHOLD, LARGE) and mallopt(_TRIM_THRESHOLD, KEPT))
+    return mallopt is not None and bool(mallopt(_MMAP_THRESHOLD, large) and mallopt(_TRIM_THRESHOLD, kept))

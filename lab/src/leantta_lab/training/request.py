@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from leantta.allocation import keep_blocks
 from leantta.data.datasets import Dataset, Labels, per_channel
 from leantta.data.seeds import derived
 from leantta.errors import SettingError
@@ -20,11 +21,13 @@ from leantta.models.named import build, model_entry
 from leantta.models.weights import load_weights, save_weights
 from leantta_lab.training.card import Trained, card
 from leantta_lab.training.checkpoint import training_key
-from leantta_lab.training.kept_memory import keep_freed_memory
 from leantta_lab.training.loop import Step, Training, by_class
 from leantta_lab.training.recipes import Recipe
 
 TEST_BATCH = 250
+
+KEPT_BYTES = (1 << 30, 1 << 30)
+"""Freed memory that stays with the process: a step with gradients takes and frees maps of 70 MB and more."""
 
 Precision = Literal["auto", "bf16", "fp32"]
 
@@ -64,7 +67,7 @@ def train(request: TrainRequest, tell: Callable[[Step], None] = lambda _: None) 
         LeanTTAError: no such model or images, a checkpoint that does not fit, or a loss that diverged.
     """
     _check_fit(request)
-    keep_freed_memory()
+    keep_blocks(*KEPT_BYTES)
     bf16 = uses_bf16(request.precision)
     if request.threads is not None:
         torch.set_num_threads(request.threads)
