@@ -20,6 +20,7 @@ from leantta.graph.run import run_graph
 from leantta.outputs import Head
 from leantta.progress import Progresses, silent
 from leantta.quantize.qdq import inlined
+from leantta.runtime.kernel import register
 from leantta.runtime.metadata import MemoryInfo, ShiftInfo
 from leantta.runtime.selftest import Sample, SelfTest
 
@@ -102,7 +103,8 @@ def check(
     names = [head.name for head in heads]
     if traced.layers:
         graph = with_raw_distances(graph, len(heads))
-        scale = shift_scale(run_graph(graph, source.fed(), [RAW], progress=progress("shift"))[0])
+        told = progress("shift")
+        scale = shift_scale(run_graph(graph, source.fed(), [RAW], kernel=register, progress=told)[0])
         graph = with_heads(graph, gate, scale)
         shift = ShiftInfo(scale.middle, scale.limit, len(source.given))
     if traced.layers and options.memory is not None and gate.remembers:

@@ -16,6 +16,7 @@ from leantta.pixels import Inputs
 from leantta.progress import Progress, silent
 from leantta.quantize.observers import BINS, Counts, Observer, ObserverName, observer_of
 from leantta.quantize.params import Range
+from leantta.runtime.kernel import register
 
 Floats = npt.NDArray[np.float32]
 
@@ -64,7 +65,7 @@ def seen_ranges(graph: Graph, inputs: Array | Inputs, *, progress: Progress = si
         DataError: a value is not finite.
     """
     watched = _watched(graph)
-    session = open_graph(_reduced(graph, watched))
+    session = open_graph(_reduced(graph, watched), kernel=register)
     spans: dict[str, Range] = dict.fromkeys(watched, (np.inf, -np.inf))
     channels: dict[str, ChannelRange] = {}
     for done, batch in batches(inputs, AT_ONCE):
@@ -89,7 +90,7 @@ def counted(
 ) -> dict[str, Counts]:
     """Return how often values of each tensor fall between its extremes, from a sample of each map."""
     watched = _watched(graph)
-    session = open_graph(_sampled(graph, watched))
+    session = open_graph(_sampled(graph, watched), kernel=register)
     counts: dict[str, Counts] = {name: np.zeros(BINS, np.int64) for name in seen.spans}
     for done, batch in batches(inputs, AT_ONCE):
         for name, value in zip(watched, session.run(None, {graph.inputs[0]: batch}), strict=True):

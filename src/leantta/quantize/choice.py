@@ -22,8 +22,9 @@ from leantta.quantize.lowering import Int8Graph
 from leantta.quantize.observers import OBSERVERS, ObserverName, observer_of
 from leantta.quantize.params import Range
 from leantta.quantize.work import multiply_adds
+from leantta.runtime.kernel import register
 
-WATCHED = 128
+WATCHED = 64
 """So many images tell the mean errors of layers, and count values for the observers to choose from."""
 
 CLEARLY = 0.97
@@ -108,11 +109,11 @@ def _steps(
     if not len(images.choosing):
         return
     heads, names = len(graph.outputs), (*graph.outputs, *distances(graph.nodes))
-    wanted = run_graph(replace(graph, outputs=names), images.choosing, names)
+    wanted = run_graph(replace(graph, outputs=names), images.choosing, names, kernel=register)
 
     def judged(tried: Prepared) -> Prepared:
         int8 = write(tried.graph, tried.ranges, tried.left)
-        found = run_graph(int8.graph, images.choosing, int8.graph.outputs)
+        found = run_graph(int8.graph, images.choosing, int8.graph.outputs, kernel=register)
         errors = [_error(now, exact) for now, exact in zip(found, wanted, strict=True)]
         of_distances = sum(errors[heads:]) / max(len(errors) - heads, 1)
         return replace(tried, error=sum(errors[:heads]) / heads, distance_error=of_distances)

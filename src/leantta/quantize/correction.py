@@ -17,6 +17,7 @@ from leantta.graph.run import batches, open_graph
 from leantta.pixels import Inputs
 from leantta.progress import Progress, silent
 from leantta.quantize.params import LEVELS, Range, affine_of, is_depthwise, quantize_weights
+from leantta.runtime.kernel import register
 
 AT_ONCE = 4
 
@@ -37,7 +38,7 @@ def layer_errors(
     beside = _beside(graph, spans)
     if not beside.outputs:
         return {}
-    session = open_graph(beside)
+    session = open_graph(beside, kernel=register)
     totals: dict[str, Floats] = dict.fromkeys(beside.outputs, np.zeros((), np.float32))
     for done, batch in batches(inputs, AT_ONCE):
         for name, value in zip(beside.outputs, session.run(None, {graph.inputs[0]: batch}), strict=True):

@@ -16,7 +16,7 @@ from leantta.gates.gate import Gate
 from leantta.gates.source import Constants
 from leantta.pixels import Inputs, floats, joined_inputs
 from leantta.progress import Progresses
-from leantta.surgery.observe import Observed, observe_all
+from leantta.surgery.observe import Observed, observe_all, quick
 
 
 class SourceImages:
@@ -85,7 +85,7 @@ class SourceImages:
         before = self._observed.scores
         if before is None:
             return None
-        lean = self.adapting(gate, constants)
+        lean = quick(self.adapting(gate, constants))
         losses = before.new_zeros(len(before), dtype=torch.float64)
         done = 0
         with torch.inference_mode():
