@@ -36,7 +36,7 @@ struct NormForm {
 // Where the constants are among the inputs.
 constexpr std::size_t kByteConstants = 7, kFloatConstants = 2;
 
-constexpr float kLargest = 1e15f;
+constexpr float kLargest = 1e15f, kSmallest = 1e-15f, kMostSteps = 1e4f;
 
 struct Sizes {
   std::size_t rows, columns;
@@ -59,17 +59,20 @@ class NodeConstants {
     layer_.gamma = per_channel(info, at, "gamma", 0);
     layer_.beta = per_channel(info, at + 1, "beta", 0);
     layer_.ratio = per_channel(info, at + 2, "ratio", 1);
+    for (std::size_t c = 0; c < layer_.channels; ++c)
+      if (layer_.ratio[c] < 0 || layer_.ratio[c] > 1) throw Failure("its input ratio is not between 0 and 1");
     if (bytes) {
       check_flat(info);
       column_axes_ = 2;  // weights are the right side of a product there
     }
     form.gate.kind == Gate::kFilter ? read_filter(info, at + 3) : read_blend(info, at + 3);
-    if (form.gate.remembers) layer_.length = attribute(info, "length");
+    if (form.gate.remembers) layer_.length = attribute(info, "length", 1, kLargest);
     read_u(info, bytes);
     if (!bytes) return;
     layer_.y = affine(info, 3, "y");
     residual_at_ = at + 3 + form.gate.constants;
     if (form.residual) layer_.r = affine(info, residual_at_ + 1, "r");
+    check_steps();
   }
 
   const Layer& layer() const { return layer_; }
@@ -78,11 +81,13 @@ class NodeConstants {
   std::size_t positions() const { return positions_; }  // of a map of bytes; of one of floats, how many axes they have
 
  private:
-  float attribute(const OrtKernelInfo* info, const char* name) const {
+  // Beyond these bounds a variance may be negative: the body then says what the file says.
+  float attribute(const OrtKernelInfo* info, const char* name, float least, float most) const {
     float value = 0;
     OrtStatus* status = calls_.api.attribute(info, name, &value);
     if (status) calls_.api.release(status);
     if (status || !std::isfinite(value)) throw Failure(std::string("its attribute ") + name + " is not a number");
+    if (value < least || value > most) throw Failure(std::string("its attribute ") + name + " is out of range");
     return value;
   }
 
@@ -149,15 +154,15 @@ class NodeConstants {
 
   void read_blend(const OrtKernelInfo* info, std::size_t at) {
     const bool calibrated = layer_.gate == Gate::kCalibrated;
-    layer_.low = attribute(info, "low");
-    layer_.room = attribute(info, "room");
-    layer_.rate = calibrated ? 0 : attribute(info, "rate");
+    layer_.low = attribute(info, "low", 0, 1);
+    layer_.room = attribute(info, "room", 0, 1);
+    layer_.rate = calibrated ? 0 : attribute(info, "rate", -1, 0);
     layer_.mean_weight = per_channel(info, at, "mean_weight", 0);
     if (calibrated) layer_.var_weight = per_channel(info, at + 1, "var_weight", 0);
   }
 
   void read_filter(const OrtKernelInfo* info, std::size_t at) {
-    layer_.shrink = attribute(info, "shrink");
+    layer_.shrink = attribute(info, "shrink", 0, HUGE_VALF);
     const Tensor weight = calls_.constant(info, at + 2, "weight", kFloat);
     const std::size_t rank = weight.count(), most = 2 * layer_.channels;
     if (rank < 1 || rank > most)
@@ -200,7 +205,8 @@ class NodeConstants {
   Affine affine(const OrtKernelInfo* info, std::size_t index, const std::string& name) const {
     const Tensor scale = calls_.constant(info, index, name + "_scale", kFloat);
     const Tensor zero = calls_.constant(info, index + 1, name + "_zero", type_);
-    if (scale.count() != 1 || zero.count() != 1 || scale.rank > 1 || zero.rank > 1) throw Failure(name + " must have one scale and one zero point");
+    if (scale.count() != 1 || zero.count() != 1 || scale.rank > 1 || zero.rank > 1)
+      throw Failure(name + " must have one scale and one zero point");
     return {scale_at(scale, 0, name), zero_at(zero, 0)};
   }
 
@@ -223,10 +229,20 @@ class NodeConstants {
     layer_.u_zero = kept(std::move(zeros));
   }
 
+  // The kernel multiplies bytes as they are and takes their zero points off at the end, in float32. So a step of u or r
+  // must not be so many of y that this rounds to another one.
+  void check_steps() const {
+    const float most = kMostSteps * layer_.y.scale;
+    for (std::size_t c = 0; c < layer_.channels; ++c)
+      if (std::fabs(layer_.gamma[c]) * layer_.u_scale[c] > most) throw Failure("a step of u is too many of y");
+    if (layer_.has_residual && layer_.r.scale > most) throw Failure("a step of r is too many of y");
+  }
+
   static float scale_at(const Tensor& tensor, std::size_t i, const std::string& name) {
     const float value = static_cast<const float*>(tensor.data)[i];
     if (!std::isnormal(value) || value < 0) throw Failure("its " + name + "_scale is not above 0");
-    if (value > kLargest) throw Failure("its " + name + "_scale is above 1e15");
+    if (value > kLargest || value < kSmallest)
+      throw Failure("its " + name + "_scale is not between 1e-15 and 1e15");
     return value;
   }
 

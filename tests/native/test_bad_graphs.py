@@ -138,8 +138,16 @@ BAD = {
     ),
     "a constant that is NaN": Bad("one of its constants is not finite", constant("beta", [np.nan] * 7)),
     "an infinite weight": Bad("is not finite", constant("mean_weight", [[np.inf]] * 7)),
-    "a scale whose squares overflow": Bad("its r_scale is above 1e15", constant("r_scale", 1e30)),
+    "a scale whose squares overflow": Bad(
+        "its r_scale is not between 1e-15 and 1e15", constant("r_scale", 1e30)
+    ),
     "a constant whose squares overflow": Bad("or above 1e15", constant("gamma", [1e30] * 7)),
+    "a scale that makes all infinite": Bad("its y_scale is not between", constant("y_scale", 1e-30)),
+    "a ratio above 1": Bad("ratio is not between 0 and 1", constant("ratio", [2.9] * 7)),
+    "a negative floor": Bad("attribute low is out of range", attributes(low=-1.0)),
+    "a room without end": Bad("attribute room is out of range", attributes(room=1e30)),
+    "steps of u that are too large": Bad("a step of u is too many of y", constant("u_scale", 1e4)),
+    "steps of r that are too large": Bad("a step of r is too many of y", constant("r_scale", 1e4)),
     "a scale in a matrix": Bad("r must have one scale", constant("r_scale", [[0.1]])),
     "weights that are not as long": Bad(
         "var_weight has 1 values; gamma has 7", constant("var_weight", [1]), FLOAT
