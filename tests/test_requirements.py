@@ -100,11 +100,12 @@ def python_of(version: str) -> Path | None:
     """A Python of that version that runs; pyenv's commands are there for versions that do not."""
     home = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     own = sorted(home.glob(f"versions/{version}.*/bin/python"))
-    places = [*own, *filter(None, [shutil.which(f"python{version}")])]
+    on_path = shutil.which(f"python{version}")
+    places = [*own, Path(on_path)] if on_path else own
     for place in places:
         said = subprocess.run([place, "--version"], capture_output=True, text=True)
         if said.stdout.startswith(f"Python {version}."):
-            return Path(place)
+            return place
     return None
 
 
@@ -115,11 +116,12 @@ def test_every_python_that_is_here_gives_the_same_answers(version: str, cases: P
         pytest.skip(f"there is no Python {version} here")
     subprocess.run([found, "-m", "venv", tmp_path / "env"], check=True)
     python = tmp_path / "env" / "bin" / "python"
-    pip = [python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "--only-binary=:all:"]
+    pip: list[str | Path] = [python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
+    pip.append("--only-binary=:all:")
     done = subprocess.run([*pip, *REQUIRED], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     compared([python], cases, str(SOURCE))
-    for words in (["sample", tmp_path / "sample"], ["doctor"]):
+    for words in (["sample", str(tmp_path / "sample")], ["doctor"]):
         command: list[str | Path] = [python, "-m", "leantta", *words]
         subprocess.run(
             command, check=True, capture_output=True, env={**os.environ, "PYTHONPATH": str(SOURCE)}

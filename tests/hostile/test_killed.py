@@ -36,7 +36,7 @@ def killed_often(words: list[str], folder: Path) -> int:
     times = 0
     for _ in range(KILLS):
         with subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
-            time.sleep(random_.uniform(0.2, 1) * whole_seconds)
+            time.sleep(random_.uniform(0.1, 0.7) * whole_seconds)
             run.send_signal(signal.SIGKILL)
         times += run.returncode == -signal.SIGKILL
         for path in folder.glob("out/**/*.png"):  # what is there is whole
@@ -69,7 +69,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 def test_corrupt(photos: Path, tmp_path: Path) -> None:
     words = command("corrupt", photos, "-o", "out", "--corruption", "fog,gaussian_noise,contrast")
-    assert killed_often(words, tmp_path) >= KILLS // 2
+    assert killed_often(words, tmp_path) >= KILLS // 3
     subprocess.run(words, cwd=tmp_path, check=True, capture_output=True)
     found = files_of(tmp_path / "out")
     parts = {name for name in found if Path(name).name.startswith(".") and name.endswith(".part")}
@@ -83,7 +83,7 @@ def test_corrupt(photos: Path, tmp_path: Path) -> None:
 
 def test_eval_of_a_file(photos: Path, tmp_path: Path) -> None:
     words = command("eval", SAMPLE, "--images", photos, "--records", "out", "--corrupt")
-    assert killed_often(words, tmp_path) >= KILLS // 2
+    assert killed_often(words, tmp_path) >= KILLS // 3
     subprocess.run(words, cwd=tmp_path, check=True, capture_output=True)
     records = sorted((tmp_path / "out").rglob("*.jsonl"))
     assert records
