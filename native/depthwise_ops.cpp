@@ -117,6 +117,7 @@ class Node {
     if (count ? tensor.count() != count : tensor.count() != 1 && tensor.count() != layer_.channels)
       throw Failure("its input " + name + " has " + std::to_string(tensor.count()) + " values; w has " +
                     std::to_string(layer_.channels) + " channels");
+    if (tensor.rank > 1) throw Failure("its input " + name + " has the shape " + tensor.shown() + "; it must be a row");
     return tensor;
   }
 

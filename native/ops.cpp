@@ -51,6 +51,9 @@ class Node {
     if (const std::size_t given = bytes ? count : u.rank - 2; n && given != constants_.positions())
       throw Failure("u has the shape " + u.shown() + ", whose means are not those of its input " +
                     (bytes ? "average" : "positions"));
+    if (u.rank != constants_.axes())
+      throw Failure("u has the shape " + u.shown() + "; its input flat has " + std::to_string(constants_.axes()) +
+                    " axes");
     const void* r = nullptr;
     if (op_.residual) {
       const Tensor other = calls_.input(context, constants_.residual_at());
@@ -87,7 +90,7 @@ class Node {
     const std::int64_t size = static_cast<std::int64_t>(width);
     const Tensor before = calls_.input(context, op_.inputs.size() - 1);
     if (before.type != kFloat) throw Failure("before has the wrong type");
-    const bool one = before.sizes[0] == 1;
+    const bool one = before.rank > 0 && before.sizes[0] == 1;
     if (before.rank != 2 || before.sizes[1] != size || !(one || before.sizes[0] == n))
       throw Failure("before has the shape " + before.shown() + "; it must be (" + std::to_string(n) + ", " +
                     std::to_string(size) + "), or one row for all samples");

@@ -26,6 +26,8 @@ class Node {
     if (unit.count() + kFirst != inputs)
       throw Failure("its input unit has " + std::to_string(unit.count()) + " values for " +
                     std::to_string(inputs - kFirst) + " distances");
+    if (unit.rank != 1) throw Failure("its input unit has the shape " + unit.shown() + "; it must be a row");
+    if (middle.rank > 1) throw Failure("its input middle has the shape " + middle.shown() + "; it must be a number");
     if (middle.count() != 1) throw Failure("its input middle has " + std::to_string(middle.count()) + " values, not 1");
     const float* given = static_cast<const float*>(unit.data);
     unit_.assign(given, given + unit.count());

@@ -1,7 +1,8 @@
 """What pyproject.toml lets pip install works: the oldest and the newest of everything, and other Pythons.
 
 ONNX Runtime 1.17 and 1.18 were made for numpy 1 and fail at import beside numpy 2, which pip chose for them.
-Python 3.13 is Debian 13's, in a folder of its own; neither Debian nor PyPI has a 3.10 or a 3.12.
+Python 3.13 is Debian 13's, in a folder of its own; neither Debian nor PyPI has a 3.10 or a 3.12, so those are
+taken that are on the machine, on the path or where pyenv puts them.
 """
 
 import os
@@ -30,6 +31,7 @@ OLDEST = {
 }
 RUNTIMES = (f"{OLDEST['onnxruntime']}.0", "1.20.1", "1.23.2", "newest")
 NUMPYS = (f"{OLDEST['numpy']}.0", "newest")
+PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 OTHERS = [f"{name}=={OLDEST[name]}.0" for name in ("click", "pillow")]
 
 pytestmark = [pytest.mark.slow, pytest.mark.network]
@@ -92,6 +94,38 @@ def test_every_pair_that_pip_may_choose_gives_the_same_answers(
     compared([python], cases, str(SOURCE))
     listed: list[str | Path] = [python, "-m", "leantta", "run", "--help"]
     subprocess.run(listed, check=True, capture_output=True, env={**os.environ, "PYTHONPATH": str(SOURCE)})
+
+
+def python_of(version: str) -> Path | None:
+    """A Python of that version that runs; pyenv's commands are there for versions that do not."""
+    home = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    own = sorted(home.glob(f"versions/{version}.*/bin/python"))
+    on_path = shutil.which(f"python{version}")
+    places = [*own, Path(on_path)] if on_path else own
+    for place in places:
+        said = subprocess.run([place, "--version"], capture_output=True, text=True)
+        if said.stdout.startswith(f"Python {version}."):
+            return place
+    return None
+
+
+@pytest.mark.parametrize("version", PYTHONS)
+def test_every_python_that_is_here_gives_the_same_answers(version: str, cases: Path, tmp_path: Path) -> None:
+    found = python_of(version)
+    if found is None:
+        pytest.skip(f"there is no Python {version} here")
+    subprocess.run([found, "-m", "venv", tmp_path / "env"], check=True)
+    python = tmp_path / "env" / "bin" / "python"
+    pip: list[str | Path] = [python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
+    pip.append("--only-binary=:all:")
+    done = subprocess.run([*pip, *REQUIRED], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    compared([python], cases, str(SOURCE))
+    for words in (["sample", str(tmp_path / "sample")], ["doctor"]):
+        command: list[str | Path] = [python, "-m", "leantta", *words]
+        subprocess.run(
+            command, check=True, capture_output=True, env={**os.environ, "PYTHONPATH": str(SOURCE)}
+        )
 
 
 @pytest.mark.skipif(

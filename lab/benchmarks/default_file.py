@@ -29,9 +29,7 @@ def is_strongest(domain: Domain) -> bool:
 
 def pair(stream: str) -> list[Record]:
     """Return the full records of a stream: the file that does not adapt, and the default file."""
-    found = load_records(
-        [*(RESULTS / "reproduce" / "full").glob(f"resnet18-cifar10-{stream}-*.onnx-*.jsonl")]
-    )
+    found = load_records([RESULTS / "reproduce" / "full"], f"resnet18-cifar10-{stream}-*.onnx-*.jsonl")
     by_method = {record.method: record for record in found}
     return [by_method[method] for method in EVALUATED]
 

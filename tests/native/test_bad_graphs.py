@@ -15,6 +15,7 @@ from native.nodes import Array, Layer, inputs_of, native
 PATHS = kernel.paths()
 SUM = Layer("QLinearAdaptiveNormAdd", np.uint8, (3, 5, 7))
 FLOAT = Layer("CalibratedNorm", np.float32, (7, 3, 5))
+FILTER = Layer("QLinearFilterNorm", np.uint8, (3, 5, 7))
 PER_CHANNEL = ("gamma", "beta", "ratio", "mean_weight", "var_weight")
 
 pytestmark = pytest.mark.skipif(not PATHS, reason="this installation has no kernel: there was no compiler")
@@ -63,8 +64,11 @@ def reshaped(**shapes: tuple[int, ...]) -> Change:
 
 
 def eight_channels(graph: Graph, inputs: dict[str, Array]) -> tuple[Graph, dict[str, Array]]:
-    ones = {name: np.ones(8, np.float32) for name in PER_CHANNEL if name in graph.constants}
-    return replace(graph, constants={**graph.constants, **ones}), inputs
+    given = graph.constants
+    ones = {name: np.ones((8, *given[name].shape[1:]), np.float32) for name in PER_CHANNEL if name in given}
+    if "flat" in given:
+        ones["flat"] = np.array([*given["flat"][:-1], 8])
+    return replace(graph, constants={**given, **ones}), inputs
 
 
 def gamma_given(graph: Graph, inputs: dict[str, Array]) -> tuple[Graph, dict[str, Array]]:
@@ -107,6 +111,44 @@ BAD = {
         "with 6 channels; gamma has 7", reshaped(u=(1, 3, 5, 6), r=(1, 3, 5, 6))
     ),
     "beta that is not as long as gamma": Bad("beta has 8 values; gamma has 7", constant("beta", np.ones(8))),
+    "gamma with one more axis": Bad(
+        r"gamma has the shape \(7, 1\); .* column with 1", constant("gamma", [[1]] * 7)
+    ),
+    "weights without an axis": Bad(
+        r"mean_weight has the shape \(7\); .* column with 2 axes", constant("mean_weight", [1] * 7)
+    ),
+    "gamma of floats with one axis less": Bad(
+        r"gamma has the shape \(7, 1\); .* column with 3 axes", constant("gamma", [[1]] * 7), FLOAT
+    ),
+    "another shape of rows": Bad("its input flat is not", constant("flat", [0, 1, 7, 15], np.int64)),
+    "rows of another rank": Bad(
+        r"u has the shape \(1, 3, 5, 7\); its input flat has 3 axes", constant("flat", [0, 15, 7], np.int64)
+    ),
+    "an average that is a column": Bad(
+        "average has the shape", constant("average", np.full((15, 1), 1 / 15))
+    ),
+    "axes in two rows": Bad(
+        "its input positions is not a row", constant("positions", [[2, 3]], np.int64), FLOAT
+    ),
+    "a filter with one more axis": Bad(
+        r"into has the shape \(14, 14, 1\)", constant("into", np.ones((14, 14, 1))), FILTER
+    ),
+    "weights of a filter in a row": Bad(
+        r"weight has the shape \(14\)", constant("weight", np.ones(14)), FILTER
+    ),
+    "a constant that is NaN": Bad("one of its constants is not finite", constant("beta", [np.nan] * 7)),
+    "an infinite weight": Bad("is not finite", constant("mean_weight", [[np.inf]] * 7)),
+    "a scale whose squares overflow": Bad(
+        "its r_scale is not between 1e-15 and 1e15", constant("r_scale", 1e30)
+    ),
+    "a constant whose squares overflow": Bad("or above 1e15", constant("gamma", [1e30] * 7)),
+    "a scale that makes all infinite": Bad("its y_scale is not between", constant("y_scale", 1e-30)),
+    "a ratio above 1": Bad("ratio is not between 0 and 1", constant("ratio", [2.9] * 7)),
+    "a negative floor": Bad("attribute low is out of range", attributes(low=-1.0)),
+    "a room without end": Bad("attribute room is out of range", attributes(room=1e30)),
+    "steps of u that are too large": Bad("a step of u is too many of y", constant("u_scale", 1e4)),
+    "steps of r that are too large": Bad("a step of r is too many of y", constant("r_scale", 1e4)),
+    "a scale in a matrix": Bad("r must have one scale", constant("r_scale", [[0.1]])),
     "weights that are not as long": Bad(
         "var_weight has 1 values; gamma has 7", constant("var_weight", [1]), FLOAT
     ),
@@ -118,10 +160,16 @@ BAD = {
     ),
     "an average of NaN": Bad("its input average is not", constant("average", np.full((1, 15), np.nan))),
     "an average of other positions": Bad(
-        "whose means are not those of its input average", constant("average", np.full((1, 16), 1 / 16))
+        "its input flat is not the shape", constant("average", np.full((1, 16), 1 / 16))
+    ),
+    "other positions at run time": Bad(
+        "whose means are not those of its input average", reshaped(u=(1, 4, 5, 7), r=(1, 4, 5, 7))
     ),
     "means over fewer axes": Bad(
-        "whose means are not those of its input positions", constant("positions", [2], np.int64), FLOAT
+        "it must be a column with 2 axes", constant("positions", [2], np.int64), FLOAT
+    ),
+    "fewer axes at run time": Bad(
+        "whose means are not those of its input positions", reshaped(u=(1, 7, 3)), FLOAT
     ),
     "means over the channels": Bad(
         "its input positions is not all axes", constant("positions", [1, 2], np.int64), FLOAT

@@ -196,6 +196,7 @@ def test_paths_that_were_not_measured_leave_the_layer_to_onnx_runtime(path: str)
         (Layer(changed={"w": np.zeros((0, 1, 3, 3), np.int8)}), "w is not a constant"),
         (Layer(changed={"w_zero": np.asarray(3, np.int8)}), "w_zero is not 0"),
         (Layer(changed={"bias": np.zeros(15, np.int32)}), "bias has 15 values; w has 16 channels"),
+        (Layer(changed={"bias": np.zeros((16, 1), np.int32)}), r"bias has the shape \(16, 1\)"),
         (Layer(changed={"w_scale": np.ones(3, np.float32)}), "w_scale has 3 values"),
         (Layer(changed={"x_zero": np.zeros(2, np.uint8)}), "x_zero has 2 values"),
         (Layer(changed={"y_scale": np.asarray(0, np.float32)}), "not finite for channel 0"),

@@ -93,6 +93,8 @@ def test_the_kernel_runs_it_in_one_node() -> None:
         (2, {}, "unit has 3 values for 2 distances"),
         (4, {}, "unit has 3 values for 4 distances"),
         (3, {"middle": [1, 2]}, "middle has 2 values, not 1"),
+        (3, {"middle": [[1]]}, r"middle has the shape \(1, 1\)"),
+        (3, {"unit": [[1, 2, 3]]}, r"unit has the shape \(1, 3\)"),
     ],
 )
 def test_wrong_nodes_are_refused(distances: int, constants: dict[str, object], message: str) -> None:

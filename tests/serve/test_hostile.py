@@ -1,6 +1,5 @@
 """Requests that mean harm or make no sense are refused with 4xx, and leave nothing behind."""
 
-import io
 import json
 import os
 import random
@@ -11,30 +10,18 @@ import sys
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from http.client import HTTPException
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
-from runtime.artifacts import artifact
-from serve.served import GOLDEN, Answer, Served, binary_body, json_body, serving
-
-MOST_BYTES = 200_000
-IMAGES = np.random.default_rng(0).random((2, 3, 12, 12), dtype=np.float32)
-INFER = "/v2/models/format1/infer"
+from serve.broken import IMAGES, INFER, MOST_BYTES, broken_request, encoded, hostile_server, sound_of
+from serve.served import Served, binary_body, json_body
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    folder = tmp_path_factory.mktemp("hostile")
-    sound = {"sample_rate": 32_000, "clip_samples": 320_000, "filling": "silence"}
-    changes = {"input.kind": "frames", "input.sound": sound, "classes": ["no bird", "bird"]}
-    artifact(folder / "ear.onnx", shape=(1, 240, 64), normalized=False, outputs=1, changes=changes)
-    files = (GOLDEN / "format1.onnx", folder / "ear.onnx")
-    limits = ("--threads", 1, "--max-bytes", MOST_BYTES, "--max-pixels", 10_000, "--max-batch", 8)
-    with serving(folder, *files, *limits) as served:
+    with hostile_server(tmp_path_factory.mktemp("hostile")) as served:
         yield served
 
 
@@ -124,19 +111,6 @@ def test_tensors_that_make_no_sense_are_refused(server: Served, name: str) -> No
     assert "\n" not in error
     assert "Traceback" not in error
     assert len(error) < 500
-
-
-def sound_of(seconds: int, kind: str) -> bytes:
-    soundfile = pytest.importorskip("soundfile", exc_type=ImportError)
-    file = io.BytesIO()
-    soundfile.write(file, np.zeros(seconds * 8000, np.int16), 8000, format=kind)
-    return file.getvalue()
-
-
-def encoded(size: tuple[int, int], kind: str) -> bytes:
-    file = io.BytesIO()
-    Image.new("RGB", size).save(file, kind)
-    return file.getvalue()
 
 
 BAD_FILES: dict[str, Callable[[], tuple[str, bytes]]] = {
@@ -238,78 +212,15 @@ def test_clients_that_never_finish_are_sent_away(server: Served) -> None:
     assert 25 < time.monotonic() - started < 45
 
 
-def mutated(random_: random.Random, body: bytes) -> bytes:
-    """The body with some of its bytes changed, gone, doubled, or replaced by what parsers dislike."""
-    data = bytearray(body)
-    for _ in range(random_.choice((1, 1, 2, 5, 20))):
-        place = random_.randrange(len(data) + 1)
-        stop = min(len(data), place + random_.choice((0, 1, 4, 50)))
-        match random_.randrange(4):
-            case 0:
-                data[place:stop] = random_.randbytes(random_.randrange(6))
-            case 1:
-                data[place:stop] = data[place:stop] * 2
-            case 2:
-                del data[place:]
-                data = data or bytearray(b"{")
-            case _:
-                nasty = (
-                    b"-1",
-                    b"1e400",
-                    b"NaN",
-                    b"[[",
-                    b"]",
-                    b"null",
-                    b"99999999999999999999",
-                    b'"',
-                    b"\\ud800",
-                )
-                data[place:stop] = random_.choice(nasty)
-    return bytes(data)
-
-
 def fuzz(server: Served, count: int) -> dict[int, int]:
     """How often which status was the answer to so many broken requests."""
     random_ = random.Random(0)
-    small = json_body(np.round(IMAGES[:1], 2))
-    binary, headers = binary_body(IMAGES[:1])
-    cut = int(headers["Inference-Header-Content-Length"])
-    files = [encoded((20, 20), kind) for kind in ("PNG", "JPEG", "BMP", "WEBP")] + [sound_of(1, "WAV")]
     found: dict[int, int] = {}
     for number in range(count):
-        match number % 4:
-            case 0:
-                answer = server.ask("POST", INFER, mutated(random_, small))
-            case 1:
-                head = mutated(random_, binary[:cut])
-                length = random_.choice((cut, len(head), random_.randrange(5000)))
-                answer = server.ask(
-                    "POST", INFER, head + binary[cut:], {"Inference-Header-Content-Length": str(length)}
-                )
-            case 2:
-                model = random_.choice(("format1", "ear", "ear%00", "..", ""))
-                answer = server.ask(
-                    "POST", f"/predict?model={model}", mutated(random_, random_.choice(files))
-                )
-            case _:
-                answer = _odd_request(server, random_, small)
+        answer = broken_request(server, random_, number)
         found[answer.status] = found.get(answer.status, 0) + 1
         assert answer.status < 500, (number, answer)
     return found
-
-
-def _odd_request(server: Served, random_: random.Random, body: bytes) -> Answer:
-    """A request whose path, method or headers are broken."""
-    path = random_.choice(
-        ("/v2/models/%s/infer", "/predict?model=%s", "/predict?top=%s", "/v2/models/%s", "/%s")
-    )
-    name = "".join(random_.choice("abc%./\\?&=#:;~[]{}<>'0123456789") for _ in range(random_.randrange(30)))
-    headers = {"X-Stream-Id": random_.randbytes(8).hex() * random_.choice((1, 100))}
-    method = random_.choice(("GET", "POST", "PUT", "HEAD", "OPTIONS", "PATCH"))
-    try:
-        return server.ask(method, path % name.replace("#", ""), body[: random_.randrange(len(body))], headers)
-    except HTTPException:
-        return Answer(400, {}, b"")  # not even a request
 
 
 def test_broken_bodies_are_refused(server: Served) -> None:

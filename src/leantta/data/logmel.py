@@ -134,8 +134,12 @@ def check_wave(wave: Wave) -> None:
     """Look whether the features of a wave can be computed.
 
     Raises:
-        DataError: it is empty, has several channels, or holds NaN or infinite values.
+        DataError: it is empty, no floats, has several channels, or holds NaN or infinite values.
     """
+    if wave.dtype.kind != "f":
+        raise DataError(
+            f"a wave is float between -1 and 1; this is {wave.dtype}. Divide whole numbers by their largest."
+        )
     if wave.ndim != 1 or not wave.size:
         raise DataError(
             f"log-mel features need a mono wave with at least one sample; this has the shape {wave.shape}. "

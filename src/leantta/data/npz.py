@@ -4,6 +4,7 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from leantta.errors import DataError
 
 _UNREADABLE = (
     *(OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError),
-    *(LookupError, TypeError, AttributeError, MemoryError),
+    *(LookupError, TypeError, AttributeError, MemoryError, SyntaxError, TokenError),
 )
 """What zipfile, zlib and numpy raise for damaged files; the second row is for headers that lie."""
 

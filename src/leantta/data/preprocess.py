@@ -35,6 +35,9 @@ from leantta.data.words import (
 )
 from leantta.errors import DataError, LeanTTAError, SettingError
 
+LONGEST = 120
+"""Characters of a wrong value in a message."""
+
 MAX_SIZE = 16_384
 """No model takes more pixels to a side; a larger number is a mistake."""
 
@@ -64,7 +67,7 @@ class Preprocessing:
         _check_sizes(self)
         fill = self.fill if isinstance(self.fill, tuple) else (self.fill,)
         if len(fill) not in (1, 3) or not all(_is_whole(each) and 0 <= each <= 255 for each in fill):
-            raise SettingError(f"fill is a number from 0 to 255, or three; got {self.fill!r}.")
+            raise SettingError(f"fill is a number from 0 to 255, or three; got {_brief(self.fill)}.")
         check_statistics(self.mean, self.std, self.channels)
 
     @property
@@ -105,10 +108,12 @@ class Preprocessing:
             SettingError: an unknown key, or a value that cannot be.
         """
         if not isinstance(told, Mapping):
-            raise SettingError(f"preprocessing is a JSON object, e.g. {_EXAMPLE}; got {told!r}.")
+            raise SettingError(f"preprocessing is a JSON object, e.g. {_EXAMPLE}; got {_brief(told)}.")
         known = [each.name for each in fields(cls)]
         if unknown := [name for name in told if name not in known]:
-            raise SettingError(f"unknown key {unknown[0]!r} in preprocessing. Known: {', '.join(known)}.")
+            raise SettingError(
+                f"unknown key {_brief(unknown[0])} in preprocessing. Known: {', '.join(known)}."
+            )
         given: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in told.items()
         }
@@ -199,7 +204,7 @@ def check_statistics(mean: tuple[float, ...] | None, std: tuple[float, ...] | No
             or not all(map(_is_number, values))
         ):
             raise SettingError(
-                f"{name} is a list of numbers, one for each of {channels} channels; got {values!r}."
+                f"{name} is a list of numbers, one for each of {channels} channels; got {_brief(values)}."
             )
         if min(values) < 0 or (name == "std" and min(values) == 0):
             least = "above 0" if name == "std" else "not below 0"
@@ -221,7 +226,7 @@ def _check_words(how: Preprocessing) -> None:
     )
     for name, known in words:
         if (value := getattr(how, name)) not in known:
-            raise SettingError(f"unknown {name} {value!r}; known: {', '.join(known)}.")
+            raise SettingError(f"unknown {name} {_brief(value)}; known: {', '.join(known)}.")
 
 
 def _check_sizes(how: Preprocessing) -> None:
@@ -235,7 +240,7 @@ def _check_sizes(how: Preprocessing) -> None:
             pair and all(_is_whole(each) and 1 <= each <= MAX_SIZE for each in sizes)
         ):
             wanted = "one side, or height and width" if name == "resize" else "height and width"
-            raise SettingError(f"{name} is {wanted}, from 1 to {MAX_SIZE}; got {value!r}.")
+            raise SettingError(f"{name} is {wanted}, from 1 to {MAX_SIZE}; got {_brief(value)}.")
     if how.crop is None or how.resize is None:
         return
     least = how.resize if isinstance(how.resize, tuple) else (how.resize, how.resize)
@@ -251,6 +256,12 @@ def _check_sizes(how: Preprocessing) -> None:
 
 def _resize_shown(how: Preprocessing) -> str:
     return _shown(how.resize) if isinstance(how.resize, tuple) else f"{how.resize} ({how.side} side)"
+
+
+def _brief(value: object) -> str:
+    """Return what was given as a message has it."""
+    text = repr(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def _shown(size: Sequence[int]) -> str:

@@ -250,10 +250,11 @@ def _header(path: Path | str, value: object) -> Header:
             ),
         )
         _ = header.recipe["model"], header.recipe["method"], header.recipe["stream"]["name"]
+        own = header.recipe_sha256
         stated = value["recipe_sha256"]
     except (KeyError, TypeError, ValueError) as e:
         raise _damaged(path, 1, f"the header lacks or garbles {e}") from e
-    if stated != header.recipe_sha256:
+    if stated != own:
         raise _damaged(path, 1, "the recipe does not match its hash")
     return header
 

@@ -10,6 +10,7 @@ code of the file.
 
 import argparse
 import re
+import struct
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -29,6 +30,12 @@ from leantta.errors import CheckpointError
 Tensors = Mapping[str, Tensor]
 
 _SCALAR = import_module("numpy._core.multiarray").scalar
+
+_UNREADABLE = (
+    *(UnpicklingError, RuntimeError, EOFError, ValueError, LookupError, AttributeError, TypeError),
+    *(struct.error, AssertionError, ArithmeticError, MemoryError),
+)
+"""What torch's reader raises for damaged files; the second row is for lengths and names that lie."""
 
 HARMLESS: list[Any] = [
     argparse.Namespace,
@@ -143,7 +150,7 @@ def _unpickled(file: Path) -> object:
     try:
         with torch.serialization.safe_globals(HARMLESS):
             return torch.load(file, map_location="cpu", weights_only=True)
-    except (UnpicklingError, RuntimeError, EOFError, ValueError, LookupError, AttributeError, TypeError) as e:
+    except _UNREADABLE as e:
         foreign = re.search(r"GLOBAL (\S+)", str(e))
         if foreign is not None:
             reason = f"it holds a {foreign[1]}, which could run code; only tensors are read"

@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from io import SEEK_END, FileIO
 
 from leantta.errors import ArtifactError
-from leantta.runtime.known_bodies import KNOWN
+from leantta.runtime.dead_channels import with_unexpected_dead
+from leantta.runtime.known_bodies import KNOWN, WITH_DEAD
 from leantta.runtime.wire import BYTES, VARINT, Wire, WireError
 
 _FUNCTION_OF_MODEL = 25
@@ -38,7 +39,9 @@ _NAMES: Mapping[str, int] = {"function": 4, "node": 1}
 
 
 def changed_functions(path: str) -> tuple[str, ...]:
-    """Return the functions of the file whose name the kernel knows, and whose body is none of ours.
+    """Return the functions of the file whose name the kernel knows, and that it would compute otherwise.
+
+    Their body is none of ours, or is one of channels that are all alive, and some are dead.
 
     Raises:
         ArtifactError: the file cannot be read.
@@ -51,11 +54,14 @@ def changed_functions(path: str) -> tuple[str, ...]:
                 for number, kind, _, start, end in wire.fields(0, wire.size)
                 if (number, kind) == (_FUNCTION_OF_MODEL, BYTES)
             ]
-            return tuple(
+            digests = {name: body_digest(wire, *place) for name, place in found if name in KNOWN}
+            changed = [name for name, digest in digests.items() if digest not in KNOWN[name]]
+            without = {
                 name
-                for name, place in found
-                if name in KNOWN and body_digest(wire, *place) not in KNOWN[name]
-            )
+                for name, digest in digests.items()
+                if "Norm" in name and name not in changed and digest != KNOWN[name][WITH_DEAD]
+            }
+            return (*changed, *sorted(with_unexpected_dead(wire, without)))
     except (OSError, WireError) as e:
         raise ArtifactError(
             f"cannot load {path}: its functions cannot be read, {e}. Convert the model again."

@@ -85,7 +85,12 @@ class OnnxRuntime:
 
         def load(options: Any) -> Any:
             with in_time(options, self._path):
-                return onnxruntime.InferenceSession(self._path, options, providers=providers)
+                return onnxruntime.InferenceSession(
+                    self._path,
+                    options,
+                    providers=providers,
+                    enable_fallback=0,  # else it tries the same again, and says so on standard output
+                )
 
         refused = None
         changed = changed_functions(self._path) if self.with_kernel else ()

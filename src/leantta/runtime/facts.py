@@ -89,9 +89,12 @@ def _outputs(info: Info) -> str:
 def _functions(container: Container) -> list[tuple[str, str]]:
     """Return what is to be known of the functions in the file, if anything is."""
     changed = changed_functions(container.path)
-    return [("functions", f"{', '.join(changed)}: none that LeanTTA writes, so without the kernel")] * bool(
-        changed
-    )
+    return [
+        (
+            "functions",
+            f"{', '.join(changed)}: none that LeanTTA writes for such layers, so without the kernel",
+        )
+    ] * bool(changed)
 
 
 def _layers(info: Info) -> str:

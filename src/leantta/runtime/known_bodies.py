@@ -6,6 +6,9 @@ follows is of earlier versions. A test compares the table with what is written, 
 
 from collections.abc import Mapping
 
+WITH_DEAD = 1
+"""Which of the digests is that of the form for layers with dead channels, where there are two."""
+
 KNOWN: Mapping[str, tuple[str, ...]] = {
     "AdaptiveNorm": (
         "67aee772c53585ca4df987ccf1e58443",

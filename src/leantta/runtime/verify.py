@@ -61,7 +61,9 @@ def verify(
         checks.append(Check(name, True, f"format {info.format}: {_summary(info)}"))
         name = "functions"
         changed = changed_functions(container.path)
-        strange = f"{', '.join(changed)}: none that LeanTTA has written, so it runs without the kernel"
+        strange = (
+            f"{', '.join(changed)}: none that LeanTTA writes for such layers, so it runs without the kernel"
+        )
         checks.append(Check(name, not changed, strange if changed else "as LeanTTA writes them"))
         name = "engine"
         opened = open_engine(engine, container.path, names=output_names(info))

@@ -131,5 +131,8 @@ def listed(names: tuple[str, ...] | list[str]) -> str:
 
 
 def shown(name: str) -> str:
-    """Return a name as it can be printed, whatever bytes the file system has for it."""
+    """Return a name as it can be printed in a line, whatever bytes the file system or a list has for it."""
+    name = "".join(
+        letter if letter.isprintable() or "\udc80" <= letter <= "\udcff" else "?" for letter in name
+    )
     return os.fsencode(name).decode("utf-8", "replace")
