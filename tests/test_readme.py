@@ -1,15 +1,18 @@
 """What the README says is so: its code runs as pasted, its figures come from records in the repository."""
 
 import ast
+import io
 import json
 import re
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import default_file
 import first_picture
@@ -23,6 +26,9 @@ from leantta.files import sha256_of
 from leantta.measure.record import read_bench
 from leantta.measure.request import show_record
 from leantta.measure.results import figures_of
+from leantta.modalities.datasets import dataset_info
+from leantta.models.named import build
+from leantta.models.weights import load_weights
 from leantta.plotting import Picture, digest_in, digest_of
 from leantta.report.show import load_records
 from leantta_lab.reproduce.targets import TARGETS
@@ -70,6 +76,33 @@ def test_the_picture_shows_what_the_carried_file_says():
             assert same >= 0.95, (name, key)  # another processor may round a near tie elsewhere
         shown = row.get("shown")
         assert shown is None or row["before"][shown] != record["labels"][shown] == row["after"][shown]
+
+
+@pytest.mark.slow
+def test_the_lines_of_the_first_screen_print_what_is_shown(sample, weights, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    info, model = dataset_info("cifar10"), build("resnet18")
+    load_weights(model, weights)
+    photo = CHECKOUT / "src" / "leantta" / "samples" / "photos" / "ship_fog.png"
+    names = {
+        "leantta": leantta,
+        "model": model,
+        "images": np.load(sample)["x_train"][:256],
+        "mean": info.mean,
+        "std": info.std,
+        "classes": info.classes,
+        "image": np.asarray(Image.open(photo).convert("RGB")),
+    }
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        exec(compile(block("python"), "README.md", "exec"), names)
+    shown, seen = (
+        re.fullmatch(r"(\w+) (\S+), shift (\S+)\n", text) for text in (block("text", 1), printed.getvalue())
+    )
+    assert shown is not None
+    assert seen is not None
+    assert seen[1] == shown[1]
+    assert [float(seen[2]), float(seen[3])] == pytest.approx([float(shown[2]), float(shown[3])], abs=0.1)
 
 
 def test_the_eight_lines_run_as_pasted():
