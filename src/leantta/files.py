@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
 
@@ -33,6 +34,12 @@ def replacing(target: Path) -> Iterator[Path]:
     except OSError as e:
         raise StorageError(f"cannot write {target}: {e.strerror or e}. Nothing was changed.") from e
     finally:
+        part.unlink(missing_ok=True)
+
+
+def remove_parts(target: Path) -> None:
+    """Remove what processes left of `target` that were killed while they wrote it."""
+    for part in target.parent.glob(f".{escape(target.name)}.*.part"):
         part.unlink(missing_ok=True)
 
 

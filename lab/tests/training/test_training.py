@@ -25,6 +25,7 @@ def tiny_model() -> nn.Module:
         nn.ReLU(),
         nn.AdaptiveAvgPool2d(1),
         nn.Flatten(),
+        nn.Dropout(0.2),
         nn.Linear(8, 10),
     )
 
@@ -43,7 +44,9 @@ def weights_of(model: nn.Module) -> list[np.ndarray]:
     return [value.numpy() for value in model.state_dict().values()]
 
 
-@pytest.mark.parametrize("changed", [{}, {"average": 0.9, "mixup": 0.3}], ids=str)
+@pytest.mark.parametrize(
+    "changed", [{}, {"average": 0.9, "mixup": 0.3}, {"optimizer": "adamw", "peak_rate": 0.001}], ids=str
+)
 def test_a_stopped_training_goes_on_to_the_same_bits(changed, data, tmp_path, monkeypatch):
     recipe = replace(RECIPE, **changed)
     whole = training(data, tmp_path / "whole", recipe)

@@ -66,7 +66,7 @@ def training_key(
 
 def save_position(path: Path, key: str, position: Position, moving: Moving) -> None:
     """Write where the training stands; the file appears whole or not at all."""
-    content = {"key": key, **asdict(position), **moving.state()}
+    content = {"key": key, **asdict(position), **moving.state(), "random": torch.get_rng_state()}
     with replacing(path) as part:
         torch.save(content, part)
 
@@ -90,4 +90,5 @@ def load_position(path: Path, key: str, moving: Moving) -> Position:
             f"Give those settings to go on with it, or delete it to start anew."
         )
     moving.take(content)
+    torch.set_rng_state(content["random"])  # dropout goes on as it would have
     return Position(step=content["step"], seconds=content["seconds"])

@@ -15,7 +15,7 @@ from leantta.data.datasets import Dataset, Labels, per_channel
 from leantta.data.seeds import derived
 from leantta.errors import SettingError
 from leantta.evaluate.metrics import weighted_f1
-from leantta.files import replacing, sha256_of
+from leantta.files import remove_parts, replacing, sha256_of
 from leantta.modalities.datasets import dataset_info, load_data, modality_of
 from leantta.models.named import build, model_entry
 from leantta.models.weights import load_weights, save_weights
@@ -68,6 +68,7 @@ def train(request: TrainRequest, tell: Callable[[Step], None] = lambda _: None) 
     """
     _check_fit(request)
     keep_blocks(*KEPT_BYTES)
+    remove_parts(request.checkpoint)
     bf16 = uses_bf16(request.precision)
     if request.threads is not None:
         torch.set_num_threads(request.threads)
