@@ -60,7 +60,7 @@ COMMON = [
         "0.502,0.502,0.502",
     ),
 ]
-NOW: dict[str, list[str]] = {"now": []}
+NOW: dict[str, list[str]] = {"now": [], "now, min-max alone": ["--observer", "minmax", "--float-budget", "0"]}
 """What is added to the command in this checkout."""
 
 
