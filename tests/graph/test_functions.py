@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import pytest
 from numpy.typing import NDArray
+from onnxruntime import SessionOptions
 
 from leantta.gates import table
 from leantta.gates.calibrated import CalibratedGate
@@ -23,6 +24,7 @@ from leantta.graph.inline import inline
 from leantta.graph.ir import BATCH, LOCAL, Graph, Node, Tensor, write_graph
 from leantta.graph.run import run_graph
 from leantta.quantize.params import Affine, affine_of
+from leantta.runtime.kernel import library, register
 from reference import Layer, adapted, assert_close, calibrated
 
 Array = NDArray[np.float64]
@@ -115,6 +117,23 @@ def test_functions_compute_the_method(gate: str, shape: str, batch: int) -> None
     y, total = run_graph(graph_of(this), this.u, ["y", "distance"])
     assert_close(y, this.y, atol=2e-5)
     assert_close(total / this.total, np.ones((batch, 1)), atol=1e-4)
+
+
+@pytest.mark.skipif(library() is None, reason="this installation has no kernel")
+@pytest.mark.parametrize("gate", GATES)
+def test_the_kernel_that_is_given_computes_the_same(gate: str) -> None:
+    this = case(GATES[gate], (6, 4, 4), 5)
+    given: list[bool] = []
+
+    def kernel(options: SessionOptions) -> bool:
+        given.append(register(options))
+        return given[-1]
+
+    found = run_graph(graph_of(this), this.u, ["y", "distance"], kernel=kernel)
+    assert given == [True]
+    exact = run_graph(graph_of(this), this.u, ["y", "distance"])
+    for native, standard in zip(found, exact, strict=True):
+        assert_close(native, standard, atol=2e-5 * (1 + float(np.abs(standard).max())))
 
 
 @pytest.mark.parametrize("eps", [1e-5, 1e-3, 0.1])

@@ -26,3 +26,22 @@ def test_a_graph_that_cannot_run_is_one_line():
     with pytest.raises(ArtifactError, match="ONNX Runtime cannot run the model") as caught:
         open_graph(doubled("Abracadabra"))
     assert "\n" not in str(caught.value)
+
+
+def test_a_graph_that_a_kernel_keeps_from_running_runs_without_it():
+    tried = []
+
+    def spoilt(options):
+        tried.append(options)
+        options.optimized_model_filepath = "/nowhere/at/all.onnx"  # no session can be made with these
+        return True
+
+    inputs = np.ones((1, 2), np.float32)
+    (found,) = run_graph(doubled(), inputs, ["out"], kernel=spoilt)
+    assert len(tried) == 1
+    assert_close(found, 2 * inputs, atol=0)
+
+
+def test_without_a_kernel_standard_operators_run():
+    inputs = np.ones((1, 2), np.float32)
+    assert_close(run_graph(doubled(), inputs, ["out"], kernel=lambda _: False)[0], 2 * inputs, atol=0)
