@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -159,3 +160,11 @@ def test_a_missing_extra_names_the_line_that_brings_it():
     code = "import sys; sys.modules['torch'] = None; import leantta; leantta.adapt"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "pip install 'leantta[convert]'" in done.stderr.splitlines()[-1]
+
+
+def test_no_two_test_files_have_one_name():
+    """Pytest imports them by their names alone, and takes the second for the first."""
+    checkout = Path(__file__).resolve().parents[1]
+    files = [path for folder in ("tests", "lab/tests") for path in (checkout / folder).rglob("test_*.py")]
+    names = Counter(path.name for path in files)
+    assert [name for name, count in names.items() if count > 1] == []
