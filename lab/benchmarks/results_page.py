@@ -43,7 +43,7 @@ BESIDE = re.compile(r"(<!-- beside the paper -->\n).*?(<!-- end -->)", re.DOTALL
 OURS = {"None": NONE, "None, int8": NONE_INT8, "LeanTTA": LEAN, "LeanTTA, int8": LEAN_INT8}
 MORE = {"shift filter": FILTER, "its int8 file": FILTER_INT8, "stream mode": REMEMBERING}
 """The rows that the paper has, and those that are only ours, as the headline calls them."""
-SEEDS = ("", " ¹", " ²", " ³", " ⁴", "")
+SEEDS = ("", "¹", "²", "³", "⁴", "")
 """What a figure has behind it that is not of all five seeds: of how many it is."""
 
 
