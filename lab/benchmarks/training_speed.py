@@ -121,7 +121,7 @@ def main() -> None:
         {"kind": "training speed", "format": 1, **asdict(provenance), "images": IMAGES, "ways": rows},
         given.output,
     )
-    print(f"{provenance.machine['processor']}, {tried[0].threads} threads")
+    print(f"{provenance.machine['cpu']}, {tried[0].threads} threads")
     for way in tried:
         usual = next(each for each in tried if each.network == way.network)
         print(
