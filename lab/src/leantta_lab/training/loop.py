@@ -125,13 +125,15 @@ class Training:
         for group in self.optimizer.param_groups:
             group["lr"] = rate_at(self.recipe, step / self.total)
         inputs, labels = self._normalized(views), torch.from_numpy(seen)
-        share = float(generator.beta(self.recipe.mixup, self.recipe.mixup)) if self.recipe.mixup else 1.0
-        other = torch.from_numpy(generator.permutation(len(seen)))  # who is mixed with whom
         if self.recipe.mixup:
+            share = float(generator.beta(self.recipe.mixup, self.recipe.mixup))
+            other = torch.from_numpy(generator.permutation(len(seen)))  # who is mixed with whom
             inputs = torch.lerp(inputs[other], inputs, share)
         with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
             logits = by_class(self.model(sized(self.model, inputs, side)).float())
-        loss = share * self._loss(logits, labels) + (1 - share) * self._loss(logits, labels[other])
+        loss = self._loss(logits, labels)
+        if self.recipe.mixup:
+            loss = share * loss + (1 - share) * self._loss(logits, labels[other])
         if self.teacher is not None:
             loss = torch.lerp(loss, self._beside_teacher(inputs, logits), self.recipe.taught)
         if not torch.isfinite(loss):
